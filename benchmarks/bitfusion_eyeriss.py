@@ -5,7 +5,6 @@ published of their own simulator and of Eyeriss: `results/bitfusion-eyeriss-sim-
 `results/eyeriss_results.csv` of a checkout of github.com/hsharma35/bitfusion. Without `--sources`,
 fewbit's figures alone are printed.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -153,7 +152,7 @@ def published_layer(row: dict[str, str]) -> tuple[Accelerator, Layer]:
 
 
 def moved_bits(found: Cost) -> list[int]:
-    """What the authors' table lists of a layer, in its order."""
+    """Return what the authors' table lists of a layer, in its order."""
     reads, writes = found.reads, found.writes
     return [
         found.stalls,

@@ -4,7 +4,6 @@ A GEMM of 512 x 512 matrices, a GEMV, and ResNet-8, compiled once with each. One
 thread. Times are the minimum of the process's CPU time over interleaved rounds, so other work on
 the machine disturbs ratios little.
 """
-# pyright: basic
 
 from __future__ import annotations
 

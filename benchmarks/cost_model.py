@@ -4,7 +4,6 @@ Calibrates, as `fewbit tune --calibrate` does, predicts calls that were not cali
 widths and larger ones too, and prints the errors of each family and the calls that are furthest
 off. Nothing is stored. `--default` tests the estimates of a machine that is not calibrated.
 """
-# pyright: basic
 
 from __future__ import annotations
 

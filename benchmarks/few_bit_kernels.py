@@ -10,7 +10,6 @@ widths that it has.
 Pairs of 1 and 2 bits follow, by popcount: of bytes that are quantized, so only the matmul is
 timed, beside the kernel of bytes with weights of the same width.
 """
-# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
@@ -93,13 +92,12 @@ class Bench:
 
     def pair(self, m: int, w_bits: int, x_bits: int) -> None:
         n, k = self.n, self.k
-        kernels = [
+        kernels = (
             BitMatmul(self.isa, "f32", x_bits, w_bits),
             IntegerMatmul(self.isa, "f32", w_bits),
-        ]
-        calls, _ = floats.compile_all(
-            kernels, self.isa, {kernel.symbol: "pippippppiiiiffii" for kernel in kernels}
         )
+        signatures = {kernel.symbol: "pippippppiiiiffii" for kernel in kernels}
+        calls, _ = floats.compile_all([*kernels], self.isa, signatures)
         weight, x = self.numbers((n, k), w_bits), aligned(self.numbers((m, k), x_bits))
         x_scale, w_scale = np.ones(m, np.float32), aligned(np.ones(n, np.float32))
         y = aligned(np.zeros((m, n), np.float32))

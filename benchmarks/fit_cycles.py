@@ -6,7 +6,6 @@ the errors on shapes that were held out, and those by size and width. `coefficie
 rules by which costs are derived where there are no measurements. The error of a rule is that on a
 table which it did not see.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ CACHELESS_ERROR = 0.25
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Correlation of ranks; equal values have equal ranks."""
-    ranks = []
+    ranks: list[np.ndarray] = []
     for values in (a, b):
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         last = np.cumsum(counts)
@@ -108,14 +107,14 @@ class Accuracy:
 
 
 def report(title: str, sample: Sample, predicted: np.ndarray) -> float:
-    found = Accuracy.of(sample, predicted)
-    line = f"{title:28} {len(found.errors):5} rows  {found.mean:6.2%} MAPE"
-    line += f"  {found.p95:6.1%} p95  {found.errors.max():6.1%} worst"
-    if found.ranks:
-        worst = min(found.ranks, key=lambda shape: found.ranks[shape])
-        line += f"  Spearman {found.median_rank:.3f}, worst {found.worst_rank:.2f}: {worst}"
+    accuracy = Accuracy.of(sample, predicted)
+    line = f"{title:28} {len(accuracy.errors):5} rows  {accuracy.mean:6.2%} MAPE"
+    line += f"  {accuracy.p95:6.1%} p95  {accuracy.errors.max():6.1%} worst"
+    if accuracy.ranks:
+        worst = min(accuracy.ranks, key=lambda shape: accuracy.ranks[shape])
+        line += f"  Spearman {accuracy.median_rank:.3f}, worst {accuracy.worst_rank:.2f}: {worst}"
     print(line)
-    return found.mean
+    return accuracy.mean
 
 
 def to_2026(old: Costs, rounding: Costs, per_output: float, single_issue: bool) -> Costs:

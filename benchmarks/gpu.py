@@ -292,7 +292,7 @@ def tune_int8(pool, arch, seconds):
 
 
 def tune_nothing():
-    """What an event, a launch and an event take: what no kernel can save of a cold time."""
+    """Time an event, a launch and an event: what no kernel can save of a cold time."""
     import torch
 
     from fewbit.bench.gpu.timing import cold, warm
@@ -338,8 +338,8 @@ def write_tables(folder: Path) -> None:
         if kind == "nothing":
             print(json.dumps(row))
             continue
-        found = [table.Entry(n, f[0][2], f[0][0]) for n, f in row["families"].items()]
-        saved.setdefault(kind, {})[problem] = found
+        results = [table.Entry(n, f[0][2], f[0][0]) for n, f in row["families"].items()]
+        saved.setdefault(kind, {})[problem] = results
         print(_markdown(problem, row))
     table.save(HOPPER, saved)
 

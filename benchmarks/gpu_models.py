@@ -1,4 +1,3 @@
-# pyright: basic
 """Whole models on the GPU, beside torch.compile: the section "Whole models" of gpu.md.
 
 python benchmarks/gpu_models.py compile --out FOLDER     needs no GPU
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -74,6 +73,8 @@ def self_attention() -> Any:
     import torch
     from torch import nn
 
+    from fewbit.base.typed_torch import manual_seed
+
     class SelfAttention(nn.Module):
         def __init__(self, width: int = 768, heads: int = 12) -> None:
             super().__init__()
@@ -86,7 +87,7 @@ def self_attention() -> Any:
             y = nn.functional.scaled_dot_product_attention(q, k, v)
             return self.out(y.transpose(1, 2).flatten(2))
 
-    torch.manual_seed(0)
+    manual_seed(0)
     return SelfAttention().eval()
 
 
@@ -168,7 +169,7 @@ def run_all(out: Path, only: str) -> None:
         given = repeated(inputs_of(alone, [port.element for port in ports]), case.repeat)
         expected = np.repeat(np.load(out / f"{name}.npz")["y"], case.repeat, 0)
         found, again = program(*given)[0], program(*given)[0]
-        rows[name] = {
+        row = rows[name] = {
             "off": float(np.abs(found - expected).max() / np.abs(expected).max()),
             "same bits": bool(np.array_equal(found, again)),
             "us": timed(lambda s: program.run(s)),  # noqa: B023
@@ -176,7 +177,7 @@ def run_all(out: Path, only: str) -> None:
             "launches": len(program.plan.launches),
             "weights": program.manifest.weight_bytes,
         }
-        print(name, rows[name], flush=True)
+        print(name, row, flush=True)
         program.close()
     (out / "models.json").write_text(json.dumps(rows, indent=1))
 
@@ -188,6 +189,7 @@ def torch_all(out: Path, only: str) -> None:
 
     from fewbit.models.resnet import ResNet18
 
+    compile_graph: Callable[..., Any] = cast(Any, torch).compile
     torch.backends.cudnn.benchmark = True
     rows: dict[str, dict[str, float]] = {}
 
@@ -200,8 +202,8 @@ def torch_all(out: Path, only: str) -> None:
             row["eager, as a graph"] = timed(graphed(model, given))
             for freeze in freezing:
                 inductor.freezing = freeze
-                torch._dynamo.reset()
-                compiled = torch.compile(model, mode="reduce-overhead")
+                torch.compiler.reset()
+                compiled = compile_graph(model, mode="reduce-overhead")
                 row[f"compile, freezing {freeze}"] = timed(lambda s: compiled(*given))  # noqa: B023
         print(name, row, flush=True)
         (out / "torch.json").write_text(json.dumps(rows, indent=1))
@@ -263,7 +265,7 @@ def timed(call: Callable[[int], object], calls: int = 20, rounds: int = 15) -> f
     for _ in range(4):
         call(stream)
     torch.cuda.synchronize()
-    times = []
+    times: list[float] = []
     for _ in range(rounds):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()

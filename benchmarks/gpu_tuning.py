@@ -175,9 +175,9 @@ def run(folder: Path, case: str) -> None:
             start = perf_counter()
             call()
             times[way].append((perf_counter() - start) * 1e6)
-    found = {"off": float(off), **{way: median(each) for way, each in times.items()}}
-    (folder / f"{case}.model.json").write_text(json.dumps(found))
-    print(case, found, flush=True)
+    values = {"off": float(off), **{way: median(each) for way, each in times.items()}}
+    (folder / f"{case}.model.json").write_text(json.dumps(values))
+    print(case, values, flush=True)
 
 
 def _call(runner, x: np.ndarray):
@@ -206,9 +206,9 @@ def table(folder: Path, case: str) -> None:
         )
     model = folder / f"{case}.model.json"
     if model.is_file():
-        found = json.loads(model.read_text())
-        gain = found["before"] / found["after"]
-        print(f"| the model | | {found['before']:.0f} | {found['after']:.0f} | {gain:.2f} | |")
+        data = json.loads(model.read_text())
+        gain = data["before"] / data["after"]
+        print(f"| the model | | {data['before']:.0f} | {data['after']:.0f} | {gain:.2f} | |")
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ are fitted to the measured cycles, each kind of layer with the same weight. They
 is known of the pipelines (`PRIOR`), and none is below a slot of the pipeline. The error is that on
 the kind of layer that a fit did not see. Costs go to `fewbit/cost/cycles/instructions.toml`.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -155,8 +154,8 @@ def report(rows: Sequence[Row]) -> list[str]:
         for kind in KINDS:
             inside = [row for row in of_core if row.kind == kind]
             unseen = fit([row for row in of_core if row.kind != kind])
-            found = [errors(inside, each) for each in (prior(core), costs, unseen)]
-            cells = [f"{100 * np.abs(each).mean():.0f} %" for each in found]
+            results = [errors(inside, each) for each in (prior(core), costs, unseen)]
+            cells = [f"{100 * np.abs(each).mean():.0f} %" for each in results]
             lines.append(f"| `{core}`, {kind} | {' | '.join(cells)} |")
     return lines
 

@@ -4,7 +4,6 @@ One thread, CPU time, as in kernels.py. The peak is that of this processor's dot
 the ratio is to the float kernel of the same size, both measured in the same rounds. Outputs are
 floats, with scales, bias and ReLU, unless `--output` says otherwise.
 """
-# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
@@ -26,6 +25,7 @@ from fewbit.kernels import (
     Kernel,
     Matmul,
 )
+from fewbit.kernels.integer.output import Output
 
 PRODUCTS = [
     (128, 4096, 4096),
@@ -40,7 +40,7 @@ TYPES = {"f32": np.float32, "i32": np.int32, "i8": np.int8}
 
 
 class Bench:
-    def __init__(self, isa: Isa, output) -> None:
+    def __init__(self, isa: Isa, output: Output) -> None:
         self.isa, self.output = isa, output
         images = [Repeated(isa, kind(isa, output)) for kind in (IntegerConv2d, IntegerDepthwise)]
         self.kernel = IntegerMatmul(isa, output)

@@ -58,8 +58,8 @@ def main() -> None:
         for name in names:
             _prepare(name, options.folder / name, options.recipe)
         return
-    found = [name for name in names if (options.folder / name / "ready").exists()]
-    _print_table(options.folder, found, options.seconds)
+    ready = [name for name in names if (options.folder / name / "ready").exists()]
+    _print_table(options.folder, ready, options.seconds)
 
 
 def _prepare(name: str, folder: Path, recipe: str) -> None:

@@ -5,7 +5,6 @@ on the machine disturbs ratios little. The peak is that of this processor, measu
 rounds. onnxruntime is asked for single layers, which it reorders to and from its own layout; that
 is part of its time here, and not in a whole model. Without it, its column stays empty.
 """
-# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
@@ -15,6 +14,8 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -155,7 +156,7 @@ def compile_all(
     engine.finalize_object()
     spent = time.process_time() - start
     types = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
-    calls = {}
+    calls: dict[str, Any] = {}
     for kernel in kernels:
         prototype = ctypes.CFUNCTYPE(None, *(types[t] for t in signatures[kernel.symbol]))
         calls[kernel.symbol] = prototype(engine.get_function_address(kernel.symbol))
@@ -309,13 +310,10 @@ def onnx_layer(layer: Layer, weight: np.ndarray, bias: np.ndarray):
 
 
 def has_onnxruntime() -> bool:
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-    except ImportError:
-        print("onnxruntime or onnx is not installed: no comparison of convolutions")
-        return False
-    return True
+    if find_spec("onnx") and find_spec("onnxruntime"):
+        return True
+    print("onnxruntime or onnx is not installed: no comparison of convolutions")
+    return False
 
 
 def main() -> None:

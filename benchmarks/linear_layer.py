@@ -6,7 +6,6 @@ As `fewbit bench benchmarks/linear_layer.py:layer -r R` measures it: a whole pro
 floats out, so the quantization of activations and the scaling of sums are part of the time. Other
 tools have weights and activations of 8 bits; they are measured anew beside every recipe.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -27,7 +26,9 @@ RECIPES = "w8a8-static,w8a8,w7a8,w6a8,w5a8,w4a8,w3a8,w2a8,w1.58a8,w1a8,w8a8g128,
 def layer(rows: int = 128) -> tuple[Any, tuple[Any, ...]]:
     import torch
 
-    torch.manual_seed(0)
+    from fewbit.base.typed_torch import manual_seed
+
+    manual_seed(0)
     return torch.nn.Linear(SIZE, SIZE).eval(), (torch.randn(rows, SIZE),)
 
 

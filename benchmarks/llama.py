@@ -71,8 +71,8 @@ def _peers(against: str) -> list[str]:
 
 
 def _row(times: Times, peers: Sequence[str]) -> str:
-    found = {row.tool: row for row in times.tools}
-    cells = [_cell(found.get(tool)) for tool in (OURS, *peers)]
+    results = {row.tool: row for row in times.tools}
+    cells = [_cell(results.get(tool)) for tool in (OURS, *peers)]
     return f"| LLaMa-15M decode | {times.threads} | {' | '.join(cells)} |"
 
 

@@ -79,8 +79,8 @@ def _measure(name: str, plan: Plan) -> Report:
 def _rows(name: str, report: Report, peers: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for times in report.times:
-        found = {row.tool: row for row in times.tools}
-        cells = [_cell(found.get(tool)) for tool in (OURS, *peers)]
+        results = {row.tool: row for row in times.tools}
+        cells = [_cell(results.get(tool)) for tool in (OURS, *peers)]
         lines.append(f"| {name} | {times.threads} | {' | '.join(cells)} |")
     return lines
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """ONNX's own node tests through the importer: how many pass, are refused, or are wrong, by op.
 
     python benchmarks/onnx_coverage.py [--only WORD] [--sample N] [--target cpu] [--jobs 2] \
@@ -166,8 +165,8 @@ def _results(
     import fewbit
 
     with TemporaryDirectory() as folder:
-        made = fewbit.compile(program, target, Path(folder) / "artifact")
-        return made.runner(*arrays)
+        artifact = fewbit.compile(program, target, Path(folder) / "artifact")
+        return artifact.runner(*arrays)
 
 
 def _program_input(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -185,7 +184,7 @@ def compare(
     rtol: float,
     atol: float,
 ) -> str | None:
-    """What differs, in a line; None where nothing does."""
+    """Return what differs, in a line; None where nothing does."""
     if len(results) < len(expected):
         return f"{len(results)} outputs, not {len(expected)}"
     for result, wanted in zip(results, expected, strict=False):

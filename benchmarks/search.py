@@ -99,8 +99,8 @@ def show_uniform(model: str, given: Any) -> None:
         recipe = fewbit.Recipe.of("fp" if text == "float" else text)
         schemes = {} if text == "float" else recipe.resolve(list(loaded.layers))
         objective = OBJECTIVES["accuracy"]
-        found = [loaded.subject.measure(schemes, part, objective)["accuracy"] for part in parts]
-        print(f"{text:10} {found[0]:8.2%} {found[1]:8.2%}", flush=True)
+        results = [loaded.subject.measure(schemes, part, objective)["accuracy"] for part in parts]
+        print(f"{text:10} {results[0]:8.2%} {results[1]:8.2%}", flush=True)
 
 
 if __name__ == "__main__":

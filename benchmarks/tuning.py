@@ -13,7 +13,6 @@ rounds, by turns with the default. What was compiled is kept: to time on an idle
 command twice. A search goes by what it has timed: prepare while the machine is busy, search with
 `--only-prepared` while it is not, and both again until nothing is left to prepare.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -29,6 +28,7 @@ import numpy as np
 
 from fewbit.cost.hardware.host import host
 from fewbit.cost.layers import made_up_inputs
+from fewbit.cost.loops.nest import LoopNest
 from fewbit.errors import Error, PassError
 from fewbit.frontends import import_model
 from fewbit.models.registry import create, find_entry, zoo
@@ -44,7 +44,7 @@ from fewbit.tune.database import Database, Key
 from fewbit.tune.iree.apply import apply
 from fewbit.tune.iree.build import build
 from fewbit.tune.iree.configured import Configured
-from fewbit.tune.iree.library import Binary
+from fewbit.tune.iree.executable import Binary
 from fewbit.tune.iree.measured import Measured
 from fewbit.tune.iree.tuning import key_of
 from fewbit.tune.model import best
@@ -66,8 +66,6 @@ SQUARES = "sums of squares"
 """The reductions of norms: they multiply and add, but are no matmuls."""
 FOLDER = Path("build/tuning")
 """Where dispatches are kept, and what was compiled of them."""
-ONLY_PREPARED = False
-"""Whether a search stops where it would have to compile."""
 
 
 def plain_flags() -> list[str]:
@@ -90,7 +88,7 @@ def dispatches(model: str) -> list[Configured]:
 
 
 def _notes(text: str) -> Path:
-    """What is kept of a configured dispatch that was compiled; its code is beside it."""
+    """Return where notes of a configured dispatch are; its code is beside them."""
     return FOLDER / "code" / f"{sha256(text.encode()).hexdigest()[:20]}.json"
 
 
@@ -102,6 +100,8 @@ class Kept(Measured):
     """Measures what was compiled before, and compiles only what was not."""
 
     compiled = 0
+    only_prepared = False
+    """Whether a search stops where it would have to compile."""
 
     def _compile(self, text: str) -> Binary:
         notes = _notes(text)
@@ -115,10 +115,10 @@ class Kept(Measured):
                 notes.write_text(json.dumps(made.workgroups))
             except PassError as e:
                 notes.write_text(json.dumps(e.what))
-        found = json.loads(notes.read_text())
-        if isinstance(found, str):
-            raise PassError(found)
-        return Binary(code.read_bytes(), tuple(found))
+        data = json.loads(notes.read_text())
+        if isinstance(data, str):
+            raise PassError(data)
+        return Binary(code.read_bytes(), tuple(data))
 
     def _is_compiled(self, schedule: Schedule) -> bool:
         return _notes(self.dispatch.with_schedule(schedule)).is_file()
@@ -129,7 +129,7 @@ class Kept(Measured):
         raise PreparedError
 
     def attempt(self, wanted: Sequence[Schedule]) -> Tried:
-        if ONLY_PREPARED and not all(map(self._is_compiled, wanted)):
+        if self.only_prepared and not all(map(self._is_compiled, wanted)):
             raise PreparedError
         trials = self.try_all(wanted)
         assert self.times is not None
@@ -218,11 +218,11 @@ def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[s
     times = time_by_turns(
         (timer(calls[0].run), timer(calls[1].run)), [timer(call.run) for call in calls[2:]]
     )
-    found = {f"{kind} before": times.default, f"{kind} noise": times.noise}
+    values = {f"{kind} before": times.default, f"{kind} noise": times.noise}
     if len(calls) > 2:
         gap = largest_difference(outputs[0], outputs[2])
-        found |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
-    return found
+        values |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
+    return values
 
 
 def rank(models: Sequence[str], count: int) -> None:
@@ -237,7 +237,7 @@ def rank(models: Sequence[str], count: int) -> None:
                 if len(pool) < RANKED or measured.can(nest) is not None:
                     continue
                 chosen = np.random.default_rng(0).choice(len(pool), RANKED, replace=False)
-                trials = measured.try_all([pool[i] for i in chosen])
+                trials = measured.try_all([pool[int(i)] for i in chosen])
             timed = [(t.schedule, t.ratio) for t in trials if t.ratio is not None]
             if len(timed) < RANKED // 2:
                 continue
@@ -299,7 +299,7 @@ def ablate(dispatch: Configured) -> dict[str, float] | None:
     return found
 
 
-def _micro(nest, pool: list[Schedule], given: tuple[int, ...]) -> list[Schedule]:
+def _micro(nest: LoopNest, pool: list[Schedule], given: tuple[int, ...]) -> list[Schedule]:
     """Register tiles alone, in workgroups as IREE has them."""
     tiles = {s.vector: s for s in pool}
     whole = [
@@ -314,7 +314,7 @@ def _random(pool: list[Schedule]) -> list[Schedule]:
     return [pool[i] for i in chosen]
 
 
-def _zigzag(nest) -> list[Schedule]:
+def _zigzag(nest: LoopNest) -> list[Schedule]:
     try:
         from fewbit.tune.zigzag import zigzag_schedules
     except ImportError:
@@ -396,7 +396,6 @@ def _depthwise(operands: Sequence[str]) -> bool:
 
 
 def main() -> None:
-    global ONLY_PREPARED
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = ("prepare", "search", "models", "ablation", "rank", "table")
     parser.add_argument("what", choices=commands)
@@ -409,7 +408,7 @@ def main() -> None:
     given = parser.parse_args()
     database, path = Database(given.db), given.db.with_suffix(".jsonl")
     names = sorted(zoo()) if given.models == ["zoo"] else given.models
-    ONLY_PREPARED = given.only_prepared
+    Kept.only_prepared = given.only_prepared
     if given.what in ("prepare", "search"):
         search(names, database, prepare=given.what == "prepare")
     elif given.what == "models":

@@ -99,6 +99,10 @@ ROOMS = {
         "legalize-for-iree",
         "separate-dispatches",
     ),
+    "fewbit.targets.mcu": (
+        "call-mcu-kernels",
+        "fix-sizes",
+    ),
     "fewbit.targets.vexii": ("call-dots",),
 }
 """The passes of each package on xDSL, which are loaded when they are asked for."""
@@ -122,6 +126,7 @@ BINDINGS_ROOMS = {
     "fewbit.passes.loops": (
         "collapse-loops",
         "count-cycles",
+        "generalize-copies",
         "outline-loops",
         "reassociate-sums",
         "share-work",
@@ -140,6 +145,7 @@ BINDINGS_ROOMS = {
     "fewbit.targets.bitfusion": ("to-blocks",),
     "fewbit.targets.cuda": ("plan-launches",),
     "fewbit.targets.iree": ("to-iree-source",),
+    "fewbit.targets.mcu": ("translate-to-mcu-ir",),
 }
 """Passes on upstream's bindings, and conversions, by the package that holds them."""
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """The examples run as they are written."""
 
 from __future__ import annotations
@@ -180,7 +179,10 @@ def test_a_language_model_answers_as_openai_does(tmp_path: Path) -> None:
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:
-        given = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4}
+        given: dict[str, object] = {
+            "messages": [{"role": "user", "content": "hi"}],
+            "max_tokens": 4,
+        }
         whole = json.loads(ask(server.server_port, given))
         streamed = ask(server.server_port, {**given, "stream": True})
         refused = json.loads(ask(server.server_port, {"messages": 3}))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -20,23 +22,33 @@ IMPORT_SECONDS = 0.3
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 NAMES = {
-    "import-linter": "lint-imports",
     "llama-cpp-python": "llama_cpp",
-    "nvidia-cutlass": "cutlass_library",
     "scikit-learn": "sklearn",
-    "pytest-timeout": "timeout = 300",
-    "pytest-xdist": "pytest -n",
     "tensorflow-cpu": "tensorflow",
     "zigzag-dse": "zigzag",
 }
-"""What our files call a package, where that is not its own name."""
+"""The module that a package is imported by, where that has another name."""
+LOADERS = ("import_module", "importorskip", "find_spec", "import_extra")
+"""Functions that import the module that their first argument names."""
 NEEDED_BY = {
     "flatbuffers": "jax",  # for jax.export, without asking for it
+    "onnxscript": "torch",  # for torch.onnx.export, neither
     "six": "zigzag-dse",  # which does not ask for it either
-    "nvidia-cuda-runtime": "nvidia-cuda-nvrtc",  # headers that NVRTC is given, as nvidia/*/include
-    "nvidia-cuda-crt": "nvidia-cuda-nvrtc",
-    "nvidia-cuda-cccl": "nvidia-cuda-nvrtc",
 }
+USES = {
+    "import-linter": "$(BIN)/lint-imports",
+    "pyright": "$(BIN)/pyright",
+    "pytest-timeout": "\ntimeout = 300",
+    "pytest-xdist": "$(BIN)/pytest -n",
+    "ruff": "$(BIN)/ruff",
+    "nvidia-cuda-nvrtc": '"libnvrtc.so.13"',
+    "nvidia-cuda-runtime": '"nvidia/*/include"',  # headers that NVRTC is given
+    "nvidia-cuda-crt": '"nvidia/*/include"',
+    "nvidia-cuda-cccl": '"nvidia/*/include/cccl"',
+    "nvidia-cutlass": '"cutlass_library/source/include"',
+    "scipy-openblas32": 'Cblas("", "", prefix="scipy_cblas_")',
+}
+"""Where packages that nothing imports are used: commands, settings, and files of theirs."""
 
 
 def run_python(code: str) -> str:
@@ -91,24 +103,43 @@ def package_of(requirement: str) -> str:
     return re.split(r"[\[<>=~!; ]", requirement)[0]
 
 
-@pytest.fixture(scope="module")
-def our_text() -> str:
-    """All that could import a package or call it by name."""
-    folders = ("fewbit", "tests", "benchmarks")
+def our_files() -> list[Path]:
+    folders = ("fewbit", "tests", "benchmarks", "tools")
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
-    files = [file for file in files if file != Path(__file__)]
-    text = "\n".join(file.read_text(encoding="utf-8") for file in (*files, ROOT / "Makefile"))
-    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("\n[tool.")[2]
-    return text + settings
+    return [file for file in files if file != Path(__file__)]
+
+
+@pytest.fixture(scope="module")
+def imported() -> set[str]:
+    """All packages that our files import."""
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in our_files())
+    return {name.partition(".")[0] for tree in trees for name in imports_of(tree)}
+
+
+def imports_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from (each.name for each in names)
+            case ast.ImportFrom(str() as module, _, 0):
+                yield module
+            case ast.Call(
+                ast.Name(name) | ast.Attribute(_, name), [ast.Constant(str() as module), *_]
+            ) if name in LOADERS:
+                yield module
+            case _:
+                pass
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_every_package_of_an_extra_is_used(extra: str, our_text: str) -> None:
+def test_every_package_of_an_extra_is_used(extra: str, imported: set[str]) -> None:
     for package in map(package_of, EXTRAS[extra]):
-        used = NEEDED_BY.get(package, package)
-        name = NAMES.get(used, used)
-        pattern = re.escape(name).replace(r"\-", "[-_]")
-        assert re.search(rf"\b{pattern}\b", our_text), package
+        if package in USES:
+            files = (ROOT / "Makefile", ROOT / "pyproject.toml", *our_files())
+            assert any(USES[package] in file.read_text(encoding="utf-8") for file in files), package
+            continue
+        needed = NEEDED_BY.get(package, package)
+        assert NAMES.get(needed, needed).replace("-", "_") in imported, package
 
 
 def test_the_lock_has_what_the_project_pins_and_no_addresses() -> None:

@@ -30,7 +30,7 @@ COMMANDS = [
 
 
 def run(command: list[str], folder: Path) -> str:
-    """What a command prints, with this Python's programs on PATH, in a copy of the examples."""
+    """Return what a command prints in a copy of the examples; PATH has this Python's programs."""
     (folder / "examples").symlink_to(ROOT / "examples")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

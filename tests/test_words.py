@@ -44,9 +44,35 @@ WORDS = {
 PARTICIPLES = {
     *("made", "turned", "judged", "found", "taken", "shown", "spelled", "told", "kept", "held"),
     *("rounded", "scaled", "shifted", "clamped", "wrapped", "padded", "packed", "squeezed"),
+    *(
+        "viewed",
+        "widened",
+        "narrowed",
+        "opened",
+        "locked",
+        "calibrated",
+        "sized",
+        "numbered",
+        "quoted",
+    ),
+    *(
+        "computed",
+        "written",
+        "recorded",
+        "renamed",
+        "inferred",
+        "changed",
+        "moved",
+        "reduced",
+        "grown",
+    ),
+    *("decomposed", "stacked", "halved", "collapsed", "expanded", "filled"),
     *("described", "listed", "located", "loaded", "stored", "gathered", "applied", "finished"),
 }
 """Functions are not called by these: the imperative says as much."""
+
+CLAUSES = re.compile(r"(Whether|What|How|By|Where|Which|With|As)\b")
+"""Docstrings of functions do not begin so: a sentence has a verb, "Return whether …"."""
 
 
 def python_files() -> list[Path]:
@@ -101,21 +127,30 @@ def documented(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield statement.lineno, text
 
 
+def described(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield docstrings of functions; properties are described as fields are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            text = ast.get_docstring(node)
+            if text and not any("property" in ast.unparse(each) for each in node.decorator_list):
+                yield node.body[0].lineno, text
+
+
 def test_python_is_in_the_words_of_the_field() -> None:
-    found = [
+    results = [
         f"{place(path, start + line)}: {what}"
         for path in python_files()
         if ANY.search(path.read_text())
         for start, text in prose(path.read_text())
         for line, what in private_words(text)
     ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_pages_are_in_the_words_of_the_field(page: Path) -> None:
-    found = [f"{place(page, line + 1)}: {what}" for line, what in private_words(page.read_text())]
-    assert found == []
+    results = [f"{place(page, line + 1)}: {what}" for line, what in private_words(page.read_text())]
+    assert results == []
 
 
 def test_docstrings_are_no_fragments_and_functions_no_bare_participles() -> None:
@@ -138,6 +173,20 @@ def test_docstrings_are_no_fragments_and_functions_no_bare_participles() -> None
         ]
     assert fragments == []
     assert bare == []
+
+
+def test_docstrings_of_functions_are_sentences() -> None:
+    clauses = list[str]()
+    suspicious = re.compile(f'"""{CLAUSES.pattern}')
+    for path in python_files():
+        source = path.read_text()
+        if suspicious.search(source):
+            clauses += [
+                f"{place(path, line)}: {text.splitlines()[0]}"
+                for line, text in described(ast.parse(source))
+                if CLAUSES.match(text)
+            ]
+    assert clauses == []
 
 
 @pytest.mark.parametrize(

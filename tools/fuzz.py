@@ -1,4 +1,3 @@
-# pyright: basic
 """Random graphs, compiled and compared: what is wrong, or fails inside, is reduced and reported.
 
     python tools/fuzz.py --count 1000 --seed 0 --kinds onnx,torch --targets cpu,iree-cpu
@@ -17,9 +16,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from fewbit.frontends.onnx.load import load_model
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import onnx
 import torch
 
 from fewbit.errors import UsageError
@@ -103,7 +103,7 @@ def _ops_of(path: Path) -> str:
     """Return the ops of an ONNX model by name; a program prints itself."""
     if path.suffix != ".onnx":
         return ""
-    return ", ".join(node.op_type for node in onnx.load(path).graph.node)
+    return ", ".join(node.op_type for node in load_model(path).graph.node)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ TARGETS = {
     "x86_64": ("x86_64-linux-gnu", LINUX),
     "aarch64": ("aarch64-linux-gnu", LINUX),
     "riscv64": ("riscv64-linux-gnu", LINUX),
-    "rv32": ("riscv32-freestanding-none", ("bare_metal",)),
+    "rv32": ("riscv32-freestanding-none", ("bare_metal", "microcontroller")),
     "rv64": ("riscv64-freestanding-none", ("bare_metal",)),
 }
 """By the folder of each: Zig's name of the target, and the parts that are compiled for it."""
@@ -40,7 +40,7 @@ FLAGS = (
     *("-fno-sanitize=all", "-fno-stack-protector", "-fno-unwind-tables"),
     *("-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-fvisibility=default"),
 )
-MORE_FLAGS = {"bare_metal": ["-fno-builtin"]}
+MORE_FLAGS = {"bare_metal": ["-fno-builtin"], "microcontroller": ["-fno-builtin"]}
 HEAD = """; Written by `make runtime` from {source}, do not edit.
 
 """
@@ -99,9 +99,9 @@ def plain(text: str) -> str:
 def _with_few_attributes(text: str, group: str) -> str:
     """The text without what a group of attributes says of the machine; LLVM wants no empty one."""
     line = re.compile(rf"^attributes {group} = \{{(.*)\}}$", re.MULTILINE)
-    found = line.search(text)
-    assert found is not None
-    kept = [word for word in found[1].split() if word in KEPT]
+    match = line.search(text)
+    assert match is not None
+    kept = [word for word in match[1].split() if word in KEPT]
     if kept:
         return line.sub(f"attributes {group} = {{ {' '.join(kept)} }}", text)
     return re.sub(rf" {group}\b", "", line.sub("", text))

@@ -25,7 +25,7 @@ def our_targets() -> list[Target]:
 
 
 def target_table() -> str:
-    """What is made for each target; targets that say the same have one row."""
+    """List what is made for each target; targets that say the same have one row."""
     names: dict[tuple[str, str], list[str]] = {}
     for target in our_targets():
         spelled = [f"`{target.name}`"]

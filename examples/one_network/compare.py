@@ -47,7 +47,7 @@ def imported(framework: str) -> fewbit.Program:
 
 
 def exported_to_onnx(shape: tuple[int, ...]) -> fewbit.Program:
-    """As training has left it: an exporter that folds the batch norm itself rounds differently."""
+    """Export it as training has left it: exporters that fold batch norms round differently."""
     import torch
     from in_torch import network as torch_network
 

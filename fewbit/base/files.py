@@ -91,7 +91,7 @@ def replacing_folder(path: PathLike) -> Generator[Path]:
             temporary.mkdir()
             yield temporary
             _flush_tree(temporary)
-            with locked(target.parent):
+            with lock(target.parent):
                 _swap(temporary, target, aside)
             _flush_folder(target.parent)
         finally:
@@ -100,7 +100,7 @@ def replacing_folder(path: PathLike) -> Generator[Path]:
 
 
 @contextmanager
-def locked(folder: Path) -> Generator[None]:
+def lock(folder: Path) -> Generator[None]:
     """Keep out others who change what is in `folder`, where it is there and can be locked.
 
     The lock is on the folder itself, so no lock file is left behind, and ends with the process.

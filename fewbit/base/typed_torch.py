@@ -7,13 +7,14 @@ imports torch, so import it only where torch is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 
 _torch = cast(Any, torch)
 
@@ -23,9 +24,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return _torch.from_numpy(array)
 
 
-def manual_seed(seed: int) -> None:
-    """Seed the generators of all devices."""
-    _torch.manual_seed(seed)
+def manual_seed(seed: int) -> torch.Generator:
+    """Seed the generators of all devices, and return the CPU's."""
+    return _torch.manual_seed(seed)
 
 
 def fork_rng(devices: Sequence[int] | None = None) -> AbstractContextManager[None]:
@@ -54,6 +55,13 @@ def split(tensor: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tens
 def unflatten(tensor: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """A dimension as several of these sizes, one of which may be -1."""
     return cast(Any, tensor).unflatten(dim, tuple(sizes))
+
+
+def run_decompositions(
+    program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]
+) -> ExportedProgram:
+    """A program whose ops are what their decompositions compute."""
+    return cast(Any, program).run_decompositions(table)
 
 
 def sym_min(a: int, b: int) -> int:
@@ -109,5 +117,5 @@ def attributes(module: nn.Module) -> dict[str, Any]:
 
 
 def write_counts(tensors: Iterable[Tensor]) -> list[int]:
-    """How often each tensor was written to; those made for inference alone do not tell."""
+    """Return how often each tensor was written to; those made for inference alone do not tell."""
     return [0 if tensor.is_inference() else tensor._version for tensor in tensors]

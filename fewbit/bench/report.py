@@ -170,12 +170,12 @@ def _times(
     expected: list[Array] | None,
     batch: int,
 ) -> Times:
-    found, failed = contest(case, tools, threads, seconds)
+    times, failed = contest(case, tools, threads, seconds)
     if OURS in failed:
         raise RuntimeError(failed[OURS])
     absent = {**absent, **failed}
     rows: list[ToolTime] = []
-    for tool, timing in found.items():
+    for tool, timing in times.items():
         quality = None if expected is None else _quality(expected, case.outputs(tool))
         floats = tools[tool].variant.startswith("float32")
         if floats and quality is not None and quality < CLOSE:
@@ -189,7 +189,7 @@ def _times(
                 median=timing.median,
                 runs=timing.rounds,
                 throughput=batch / timing.median,
-                ratio=timing.least / found[OURS].least,
+                ratio=timing.least / times[OURS].least,
                 sqnr_db=quality if quality is not None and isfinite(quality) else None,
                 bytes=tools[tool].bytes,
             )

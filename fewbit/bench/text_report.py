@@ -191,10 +191,10 @@ def _times(
     work = case.work
     results: list[TextTimes] = []
     for threads in plan.threads:
-        found, failed = contest(case, tools, threads, plan.seconds)
+        times, failed = contest(case, tools, threads, plan.seconds)
         if OURS in failed:
             raise RuntimeError(failed[OURS])
-        least = found[OURS].least
+        least = times[OURS].least
         expected = case.outputs(OURS)
         rows = [
             TextTime(
@@ -206,7 +206,7 @@ def _times(
                 ratio=timing.least / least,
                 sqnr_db=_closeness(expected, case.outputs(tool)) if tool != OURS else None,
             )
-            for tool, timing in found.items()
+            for tool, timing in times.items()
         ]
         share = read / least / reading[threads] if work.kind == "step" else None
         results.append(TextTimes(work.name, threads, rows, {**absent, **failed}, share))

@@ -125,7 +125,8 @@ def bench_model(
     if program.recipe is not None:
         refuse_missing(peers, True)
     plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers, given)
-    report = measure(subject, program, plan, options.inputs(subject.program) if calibrate else None)
+    inputs = options.inputs(subject.program) if options.has_samples else None
+    report = measure(subject, program, plan, inputs)
     write_figures(report.plain(), as_json)
     if as_json != "-":
         print_report(report)

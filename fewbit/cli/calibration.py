@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fewbit.quant.given import GivenWeights
 
 SAMPLES = 128
+SCALES = ".json"
+"""Ends the name of a file with scales, which `fewbit search` and `Calibration.save` write."""
 WINDOW, WINDOWS = 128, 8
 """Tokens of a sample of text, and how many samples GPTQ sees; a layer's inputs are all of them."""
 
@@ -122,9 +124,24 @@ class CalibrationOptions:
                 hint="add --calibrate DATA: .npy or .npz files, a folder of them, or "
                 + " or ".join(NAMED),
             )
+        if (known := self._known_scales()) is not None:
+            return known
         method = (self.method or CalibrationMethod.MINMAX).value
         given = self.inputs(program) if self.data else otherwise
         return calibrate_program(program, given or (), recipe, method)
+
+    def _known_scales(self) -> Calibration | None:
+        """Return scales that were calibrated before, where the data is the file that has them."""
+        from fewbit.quant.calibration import Calibration
+
+        if not self.data or self.has_samples:
+            return None
+        if len(self.data) > 1 or self.method is not None or self.samples is not None:
+            raise UsageError(
+                f"'{self.data[0]}' has scales, so nothing else is to be said of data",
+                hint="give it alone",
+            )
+        return Calibration.load(self.data[0])
 
     def _check_dynamic(self) -> None:
         """Refuse what would have no effect where no scale is static."""
@@ -142,6 +159,11 @@ class CalibrationOptions:
             f"the recipe has no static scales, so {what} would have no effect",
             hint=f"write -static in the recipe (w8a8-static), or leave out {option}",
         )
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether there is data, and not only scales that came from some."""
+        return bool(self.data) and Path(self.data[0]).suffix != SCALES
 
     def inputs(self, program: Program) -> list[list[Array]]:
         """Return the data as inputs of the program."""

@@ -160,7 +160,7 @@ def compile_model(
         from fewbit.passes.quant.integer_only import IntegerOnly
         from fewbit.pipeline.compilation import run_passes
 
-        program = run_passes(program, IntegerOnly(strict=True))
+        program = run_passes(program, IntegerOnly(strict=True, fixed_point=chosen.fixed_point))
     if stop_after is not None:
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)
@@ -214,8 +214,8 @@ def _import(
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.
-        made = create(model.removeprefix("zoo:"))
-        return import_model(made, input_shapes=shapes, context=context, steps=steps)
+        network = create(model.removeprefix("zoo:"))
+        return import_model(network, input_shapes=shapes, context=context, steps=steps)
 
 
 def _folder_name(name: str, target: str) -> str:

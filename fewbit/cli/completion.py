@@ -112,10 +112,10 @@ def _paths(incomplete: str, is_wanted: Callable[[Path], bool]) -> Iterator[str]:
     """Yield files and folders that begin so, spelled as they were begun."""
     begun = incomplete[: incomplete.rfind("/") + 1]
     try:
-        found = sorted(Path(begun or ".").iterdir())
+        paths = sorted(Path(begun or ".").iterdir())
     except OSError:
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(".") or not f"{begun}{path.name}".startswith(incomplete):
             continue
         if path.is_dir():

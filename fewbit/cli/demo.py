@@ -97,9 +97,9 @@ def _from_training(epochs: int, seed: int) -> None:
     full = program.store.nbytes()
     layers: list[LayerReport] = []
     for recipe in ("float", *RECIPES):
-        made = program if recipe == "float" else quantize(program, recipe)
-        size = made.store.nbytes()
-        measured = _measure(made, model, images)
+        quantized = program if recipe == "float" else quantize(program, recipe)
+        size = quantized.store.nbytes()
+        measured = _measure(quantized, model, images)
         table.add_row(
             recipe,
             f"{measured.accuracy:.1%}",
@@ -110,7 +110,7 @@ def _from_training(epochs: int, seed: int) -> None:
             f"{measured.torch / measured.seconds:.1f}x",
         )
         if recipe == RECIPES[1]:
-            layers = report_layers(made, [images.test_x[:64]], program)
+            layers = report_layers(quantized, [images.test_x[:64]], program)
     wide_console().print(table)
     print_layers(layers, f"LeNet, {RECIPES[1]}: noise of each layer on 64 {noun}s")
 

@@ -41,7 +41,7 @@ def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int
         sys.stdout.flush()
         return status
     except SystemExit as e:
-        # This is how rich and typer pass on that nobody reads.
+        # This is how rich and typer pass on that nothing reads.
         if not isinstance(e.__context__, BrokenPipeError):
             raise
         _let_go_of_stdout()

@@ -38,8 +38,8 @@ class InspectGroup(ModeGroup):
     def find_old(self, flags: Sequence[str]) -> Mapping[str, OldFlag]:
         """Return old flags, among them the names of views: `--asm 'dot_*'`."""
         known = {word for param in self.commands[self.default].params for word in param.opts}
-        if found := super().find_old(flags):
-            return found
+        if old := super().find_old(flags):
+            return old
         if not set(flags) - known:
             return {}
         named = {f"--{name}": view for name, view in _views().items()}

@@ -76,7 +76,7 @@ def inspect_layers(
     quantized = options.quantize(program, recipe)
     reference = None if recipe is None else options.fold(program)
     measured = replace(options, samples=samples or MEASURED)
-    pieces = measured.inputs(program) if calibrate else [made_up_inputs(program)]
+    pieces = measured.inputs(program) if measured.has_samples else [made_up_inputs(program)]
     layers = report_layers(quantized, pieces[0], reference, pieces[1:])
     plain: dict[str, object] = {
         "model": model,

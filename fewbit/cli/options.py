@@ -161,7 +161,8 @@ CalibrateData = Annotated[
     typer.Option(
         "--calibrate",
         metavar="DATA",
-        help="Samples for static scales: a .npy or .npz file, a folder, or 'mnist'. Repeatable.",
+        help="Samples for static scales: a .npy or .npz file, a folder, or 'mnist'; repeatable. Or "
+        "a .json file with scales.",
     ),
 ]
 OptionalMethod = Annotated[

@@ -45,15 +45,15 @@ def reduce(
     from fewbit.targets.registry import DEFAULT_TARGET
 
     case = Case(INTERPRETER if interpret else target or DEFAULT_TARGET, recipe, seed, seconds)
-    found = reduce_model(Path(model), output, case, lambda ops: say(f"{ops} ops left"))
+    reduced = reduce_model(Path(model), output, case, lambda ops: say(f"{ops} ops left"))
     if as_json:
         print_json(
             {
-                "failure": {"kind": found.failure.kind, "what": found.failure.what},
-                "ops": {"before": found.before, "after": found.after},
-                "output": str(found.path),
+                "failure": {"kind": reduced.failure.kind, "what": reduced.failure.what},
+                "ops": {"before": reduced.before, "after": reduced.after},
+                "output": str(reduced.path),
             }
         )
         return
-    print(found.failure)
-    print(f"{found.before} ops before, {found.after} after: {found.path}")
+    print(reduced.failure)
+    print(f"{reduced.before} ops before, {reduced.after} after: {reduced.path}")

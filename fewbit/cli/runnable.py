@@ -225,5 +225,5 @@ def check_shapes(runnable: Runnable, arrays: Sequence[Array]) -> None:
                 hint=f"save it as such: numpy.save(file, array.astype('{port.dtype}'))",
             )
         if not port.takes(array):
-            found, wanted = sizes(array.shape), sizes(port.shape)
-            raise ShapeError(f"input '{port.name}' is {found}, and the program takes {wanted}")
+            given, taken = sizes(array.shape), sizes(port.shape)
+            raise ShapeError(f"input '{port.name}' is {given}, and the program takes {taken}")

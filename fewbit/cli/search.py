@@ -68,7 +68,13 @@ Output = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="What all that is random follows from.")]
 Workers = Annotated[
-    int, typer.Option("--workers", min=1, help="Candidates that are evaluated at a time.")
+    str,
+    typer.Option(
+        "--workers",
+        metavar="N|ray://...",
+        help="Candidates that are evaluated at a time; or the Ray cluster that evaluates them: "
+        "ray://local (started here), ray://auto, ray://HOST:10001.",
+    ),
 ]
 Weights = Annotated[
     str | None,
@@ -100,6 +106,24 @@ Groups = Annotated[
         "--groups",
         metavar="SIZES",
         help="Also scales for groups of so many weights: 32,128.",
+        rich_help_panel=SPACE,
+    ),
+]
+ActScales = Annotated[
+    str,
+    typer.Option(
+        "--act-scales",
+        help="When scales of activations are taken: dynamic, static (from the data), or both.",
+        metavar="dynamic|static|dynamic,static",
+        rich_help_panel=SPACE,
+    ),
+]
+Schemes = Annotated[
+    str | None,
+    typer.Option(
+        "--schemes",
+        metavar="SCHEMES",
+        help="These and no others, in place of the above: w4a8g32-f16,w6a8g32-f16,w8a8h64.",
         rich_help_panel=SPACE,
     ),
 ]
@@ -170,11 +194,19 @@ def run(
     ] = "auto",
     trials: Annotated[int, typer.Option("--trials", min=1, help="Candidates to evaluate.")] = 60,
     seed: Seed = 0,
-    workers: Workers = 1,
+    workers: Workers = "1",
     qat: Annotated[
         bool, typer.Option("--qat", help="Train each candidate shortly before it is measured.")
     ] = False,
     train: Train = 0,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured",
+            help="Measure cycles (on the target's simulator) or latency (on this CPU), and do not "
+            "model them.",
+        ),
+    ] = False,
     samples: Samples = None,
     output: Output = None,
     compile: Annotated[
@@ -186,6 +218,8 @@ def run(
     acts: Acts = None,
     rules: Rules = "max,mse",
     groups: Groups = None,
+    act_scales: ActScales = "dynamic",
+    schemes: Schemes = None,
     tie: Tie = "none",
     keep: Keep = None,
     free_ends: FreeEnds = False,
@@ -194,7 +228,7 @@ def run(
     from fewbit.cli.search_report import print_ranges, print_result
     from fewbit.search.budget import read_budgets
     from fewbit.search.result import plain
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.targets.registry import DEFAULT_TARGET
 
     settings = Settings(
@@ -207,11 +241,12 @@ def run(
         seed=seed,
         workers=workers,
         qat=QAT_EPOCHS if qat else 0,
-        space=_space(weights, acts, rules, groups, tie, keep, free_ends),
+        measured=measured,
+        space=_space(weights, acts, rules, groups, act_scales, schemes, tie, keep, free_ends),
     )
     folder = output or RUNS / _folder_name(model)
     asked = _asked(model, data, input_shape, samples, train, folder)
-    with opened(asked, settings, folder) as made:
+    with open_search(asked, settings, folder) as made:
         if not as_json:
             print_ranges(made)
         result = made.run()
@@ -230,7 +265,7 @@ def sensitivity(
     data: Data = "none",
     target: TargetText = None,
     objective: ObjectiveName = None,
-    workers: Workers = 1,
+    workers: Workers = "1",
     train: Train = 0,
     samples: Samples = None,
     output: Output = None,
@@ -240,12 +275,14 @@ def sensitivity(
     acts: Acts = None,
     rules: Rules = "max,mse",
     groups: Groups = None,
+    act_scales: ActScales = "dynamic",
+    schemes: Schemes = None,
     tie: Tie = "none",
     keep: Keep = None,
 ) -> None:
     """Measure what each layer loses at each width, alone: which layer broke the accuracy?"""
     from fewbit.cli.search_report import plain_sensitivity, print_sensitivity
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.search.sensitivity import measure_sensitivity
     from fewbit.targets.registry import DEFAULT_TARGET
 
@@ -254,11 +291,11 @@ def sensitivity(
         target=target or DEFAULT_TARGET,
         objective=objective,
         workers=workers,
-        space=_space(weights, acts, rules, groups, tie, keep, free_ends=True),
+        space=_space(weights, acts, rules, groups, act_scales, schemes, tie, keep, free_ends=True),
     )
     folder = output or RUNS / _folder_name(model)
     asked = _asked(model, data, input_shape, samples, train, folder)
-    with opened(asked, settings, folder) as made:
+    with open_search(asked, settings, folder) as made:
         found = measure_sensitivity(made.space, made.probe)
         if as_json:
             print_json(plain_sensitivity(found, model))
@@ -303,6 +340,8 @@ def _space(
     acts: str | None,
     rules: str,
     groups: str | None,
+    act_scales: str,
+    schemes: str | None,
     tie: str,
     keep: list[str] | None,
     free_ends: bool,
@@ -314,6 +353,8 @@ def _space(
         acts=None if acts is None else tuple(_words(acts)),
         rules=tuple(_words(rules)),
         groups=tuple(_whole(word) for word in _words(groups or "")),
+        act_scales=tuple(_words(act_scales)),
+        schemes=tuple(_words(schemes or "")),
         tie=tie,
         keep=dict(_read_kept(text) for text in keep or []),
         free_ends=free_ends,

@@ -44,7 +44,7 @@ def print_ranges(search: Search) -> None:
 
 def print_result(result: Result, folder: Path, model: str, artifact: str | None) -> None:
     """Print the front and the best recipe, and what to do with it."""
-    from fewbit.search.result import BEST
+    from fewbit.search.result import BEST, SCALES
     from fewbit.search.run import MODEL
     from fewbit.targets.registry import DEFAULT_TARGET
 
@@ -54,7 +54,8 @@ def print_result(result: Result, folder: Path, model: str, artifact: str | None)
     elif result.best is not None:
         named = str(folder / MODEL) if (folder / MODEL).is_dir() else model
         target = "" if result.target == DEFAULT_TARGET else f" -t {result.target}"
-        print(f"next: fewbit compile {named} -r {folder / BEST}{target}")
+        scales = f" --calibrate {(folder / BEST).with_suffix(SCALES)}" if result.best.scales else ""
+        print(f"next: fewbit compile {named} -r {folder / BEST}{scales}{target}")
 
 
 def print_found(result: Result, folder: Path) -> None:

@@ -50,7 +50,7 @@ class TargetCommand(typer.core.TyperCommand):
 
         targets = [each for each in all_targets() if self.takes(each)]
         chosen = next(param for param in self.params if param.name == "target")
-        words = ", ".join(_written(each) for each in targets)
+        words = ", ".join(_write_name(each) for each in targets)
         chosen.help = f"One of {words}."  # pyright: ignore[reportAttributeAccessIssue]
         return option_params(self.verb, targets)
 
@@ -76,8 +76,8 @@ class TargetCommand(typer.core.TyperCommand):
 
 def target_options(context: typer.Context) -> dict[str, Any]:
     """Return the options of targets that were given, by their names in Python."""
-    found: dict[str, Any] = context.obj or {}
-    return {name: value for name, value in found.items() if value}
+    options: dict[str, Any] = context.obj or {}
+    return {name: value for name, value in options.items() if value}
 
 
 def option_params(verb: str, targets: Iterable[Target]) -> list[CliParameter]:
@@ -161,5 +161,5 @@ def _target_of(args: Sequence[str]) -> str | None:
     return None
 
 
-def _written(target: Target) -> str:
+def _write_name(target: Target) -> str:
     return f"{target.name}[:{target.detail}]" if target.detail else target.name

@@ -63,15 +63,15 @@ def print_report(report: Report, title: str) -> None:
     for row in report.rows:
         if row.reason is not None or row.result is None:
             continue
-        found, before = row.result, row.seconds or row.result.seconds
+        result, before = row.result, row.seconds or row.result.seconds
         table.add_row(
             row.name,
             str(row.calls),
             _time(before),
-            _time(before * found.ratio),
-            f"{1 / found.ratio:.2f}x",
-            f"{found.noise:.1%}",
-            str(found.schedule) if found.schedule else found.reason,
+            _time(before * result.ratio),
+            f"{1 / result.ratio:.2f}x",
+            f"{result.noise:.1%}",
+            str(result.schedule) if result.schedule else result.reason,
         )
     for row in left:
         table.add_row(row.name, str(row.calls), "", "", "", "", row.reason or "")

@@ -5,7 +5,7 @@
 Inputs and outputs are structs of pointers; a dimension that is known only at run time is a field
 beside its pointer. The code checks what it is given, then calls the entry function as MLIR
 compiled it, whose arguments are memref descriptors. With several threads, each runs the whole
-entry function and its part of every loop. Sizes that only a run knows are told in the same fields:
+entry function and its part of every loop. Sizes that only a run knows are in the same fields:
 before it they say how much room an output must have, after it how much of that is filled.
 """
 
@@ -96,7 +96,7 @@ class Interface:
     profile: bool = False
     """Whether the library counts where its time goes."""
     beside: bool = False
-    """Whether weights are in a file beside the library, whose address it is told."""
+    """Whether weights are in a file beside the library, whose address it takes."""
     counted: tuple[tuple[int, int], ...] = ()
     """Outputs, by number, and their dimensions whose sizes only a run knows."""
 
@@ -124,7 +124,7 @@ class Interface:
 
     @property
     def use_weights(self) -> str:
-        """The function that is told the address of weights beside the library."""
+        """The function that takes the address of weights beside the library."""
         return f"{self.name}_use_weights"
 
     @property

@@ -78,6 +78,11 @@ def _spell(bits: int, type: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+def with_attributes(text: str, attributes: str) -> str:
+    """Return the module with attributes on every function that it defines."""
+    return re.sub(r"^(define [^{\n]*)\{$", rf"\1{attributes} {{", text, flags=re.MULTILINE)
+
+
 def call_first(text: str, function: str, numbers: Mapping[str, int]) -> str:
     """Return the module with functions that begin with a call of `function`, by their numbers."""
 

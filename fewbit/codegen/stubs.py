@@ -42,6 +42,8 @@ class KernelCalls:
     """By the names of calls that more threads would not make faster."""
     seconds: float = 0.0
     """What the calls take on one thread, about; sizes that only a run knows count as 1."""
+    far: bool = False
+    """Whether the weights that the program's matmuls read are more than caches hold."""
     largest: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Where calls leave the largest magnitudes of tensors."""
 
@@ -142,7 +144,7 @@ class Stub(Function):
         return self._keep(F32, values)
 
     def _keep(self, element: Type, values: Sequence[float]) -> Value:
-        """Return an array of constants in memory that nobody writes to."""
+        """Return an array of constants in memory that nothing writes to."""
         name = f"{self.name}.{len(self.kept)}"
         content = array([constant(element, value) for value in values])
         self.kept.append(f"{symbol(name)} = internal constant {content.typed}\n")

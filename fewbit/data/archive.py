@@ -46,7 +46,7 @@ def read_files(source: PathLike, wanted: Collection[str]) -> dict[str, bytes]:
 
 
 def _read_folder(folder: Path, wanted: Collection[str]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name in wanted:
         path = next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
         if path is None:
@@ -56,23 +56,23 @@ def _read_folder(folder: Path, wanted: Collection[str]) -> dict[str, bytes]:
                 data = file.read(LIMIT + 1)
         except OSError as error:
             raise Error(f"cannot read this: {error}", place=Place(file=str(path))) from error
-        found[name] = _unpack(data, str(path))
-    return found
+        contents[name] = _unpack(data, str(path))
+    return contents
 
 
 def _read_tarball(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with path.open("rb") as packed, _open_tarball(packed) as members:
         for member in members:
             name = _wanted_name(member.name, wanted)
             if name is None or not member.isreg() or member.issparse():
                 continue
-            if name in found:
+            if name in contents:
                 raise ValueError(f"it has two files '{name}'")
             content = members.extractfile(member)
             assert content is not None
-            found[name] = _unpack(content.read(), f"{path}/{name}")
-    return found
+            contents[name] = _unpack(content.read(), f"{path}/{name}")
+    return contents
 
 
 def _open_tarball(file: IO[bytes]) -> tarfile.TarFile:

@@ -81,11 +81,11 @@ def _pack(npm: str, package: Package, folder: Path) -> Path:
 
 
 def _check(package: Package, tarball: Path) -> None:
-    found = sha256_of(tarball)
-    if found != package.sha256:
+    digest = sha256_of(tarball)
+    if digest != package.sha256:
         raise Error(
             f"what npm gave for {package} is not that package",
-            hint=f"its sha256 is {found}, not {package.sha256}: look at the registry npm uses",
+            hint=f"its sha256 is {digest}, not {package.sha256}: look at the registry npm uses",
         )
 
 

@@ -34,6 +34,6 @@ def _split(items: frozenset[tuple[Any, Any]], registered: int) -> tuple[Function
 
 
 def _is_default(op: Any, function: Any) -> bool:
-    """Whether a function takes an op apart as its own kernel does."""
+    """Return whether a function takes an op apart as its own kernel does."""
     own = op.py_kernels.get(getattr(_dispatch.DispatchKey, KEY))
     return function is own or isinstance(function, partial)

@@ -46,7 +46,7 @@ class Expansions:
         return op in self.table or (op not in self.whole and _is_composite(op))
 
     def find(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Graph:
-        """What a call becomes; operands among the arguments are views."""
+        """Return what a call becomes; operands among the arguments are views."""
         key = _key(function, args, kwargs)
         if key not in self.known:
             self.known[key] = self._trace(function, args, kwargs)
@@ -84,7 +84,7 @@ def drop_unused(graph: Graph) -> None:
 
 
 def is_plain(node: Node, known: set[Any]) -> bool:
-    """Whether a node computes something of sizes with these symbols, or writes, or checks."""
+    """Return whether a node computes of sizes with these symbols, or writes, or checks."""
     value = node.meta.get("val")
     if node.op == "call_function":
         target = cast(Any, node.target)
@@ -141,13 +141,13 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[Any, ...]:
 
 def symbols_of(values: Any) -> set[Any]:
     """The symbols in sizes, and in numbers that were computed from sizes."""
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for value in tree_leaves(values):
         numbers = value.shape if isinstance(value, Tensor) else (value,)
         for number in cast("Sequence[Any]", numbers):
             if isinstance(number, SYMBOLIC):
-                found |= cast(Any, number).node.expr.free_symbols
-    return found
+                symbols |= cast(Any, number).node.expr.free_symbols
+    return symbols
 
 
 def _is_composite(op: OpOverload) -> bool:

@@ -69,13 +69,13 @@ def fold_weights(program: ExportedProgram) -> ExportedProgram:
 def _constants(program: ExportedProgram) -> dict[str, Tensor]:
     """Tensors that no call changes, by the placeholder that stands for them."""
     mutated = set(program.graph_signature.buffers_to_mutate.values())
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for spec in program.graph_signature.input_specs:
         if spec.kind in _CONSTANTS and spec.target is not None and spec.target not in mutated:
             data = program.state_dict.get(spec.target, program.constants.get(spec.target))
             if isinstance(data, Tensor):
-                found[spec.arg.name] = data.detach()
-    return found
+                tensors[spec.arg.name] = data.detach()
+    return tensors
 
 
 def _known(graph: Graph, constants: Mapping[str, Tensor]) -> set[Node]:
@@ -94,7 +94,7 @@ def _known(graph: Graph, constants: Mapping[str, Tensor]) -> set[Node]:
 
 
 def _is_function(node: Node) -> bool:
-    """Whether a node gives tensors that follow from its operands."""
+    """Return whether a node gives tensors that follow from its operands."""
     if node.target is operator.getitem:
         return True
     if _schema(node) is None or _is_mutation(node):
@@ -140,7 +140,7 @@ def _is_float(node: Node) -> bool:
 
 
 def _is_computed(node: Node) -> bool:
-    """Whether anything but moves lies between a node and the parameters."""
+    """Return whether anything but moves lies between a node and the parameters."""
     return any(each.op != "placeholder" and not _is_move(each) for each in _slice(node))
 
 
@@ -197,7 +197,7 @@ class _Folding:
         return self.values[node]
 
     def _name(self, node: Node) -> str:
-        """What the weight is called: as its largest source, before this was parametrized."""
+        """Return what the weight is called: as its largest source, before this was parametrized."""
         source = max(_sources(node), key=_elements)
         targets = {spec.arg.name: spec.target for spec in self.specs}
         name = _PARAMETRIZED.sub(r"\1\2", targets[source.name] or source.name)
@@ -247,7 +247,7 @@ class _Folding:
         return True
 
     def _place(self, node: Node) -> int:
-        """Where among the inputs a weight stands: before its largest source."""
+        """Return where among the inputs a weight stands: before its largest source."""
         source = max(_sources(node), key=_elements)
         place = next(i for i, spec in enumerate(self.specs) if spec.arg.name == source.name)
         return place if self.specs[place].kind is InputKind.PARAMETER else 0

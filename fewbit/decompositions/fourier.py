@@ -61,7 +61,7 @@ def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
         parts = _transform(b, parts, axis, lengths[axis], lengths[axis], 1)
     half = size // 2 + 1
     parts = tuple(b.call(aten.slice.Tensor, part, last, 0, half) for part in parts)
-    twice = _mirrored(b, half, size, parts[0].meta["val"].dtype)
+    twice = _mirror_counts(b, half, size, parts[0].meta["val"].dtype)
     cosines, sines = _tables(b, half, size, size, 1, parts[0].meta["val"].dtype)
     tables = [b.call(aten.mul.Tensor, table, twice) for table in (cosines, sines)]
     real = _along(b, parts[0], last, tables[0])
@@ -70,8 +70,8 @@ def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     return b.call(aten.mul.Tensor, result, _factor(mode, lengths.values()))
 
 
-def _mirrored(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
-    """How often each line of half a spectrum counts, as a column."""
+def _mirror_counts(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
+    """Return how often each line of half a spectrum counts, as a column."""
     places = b.call(aten.arange.start_step, 0, half, 1, dtype=torch.int64)
     is_single = b.call(aten.eq.Scalar, places, 0)
     if size % 2 == 0:
@@ -91,7 +91,7 @@ def _lengths(x: Node, axes: Sequence[int]) -> dict[int, int] | None:
 
 
 def _factor(mode: int, lengths: Any) -> float:
-    """What a transform is multiplied by: nothing, one over the root of its length, or over it."""
+    """Return the factor of a transform: 1, one over the root of its length, or one over it."""
     count = prod(lengths)
     return (1.0, 1 / sqrt(count), 1 / count)[mode]
 
@@ -139,8 +139,17 @@ def _along(b: Builder, x: Node, axis: int, table: Node) -> Node:
     axis = axis % rank
     order = [i for i in range(rank) if i != axis] + [axis]
     moved = x if axis == rank - 1 else b.call(aten.permute.default, x, order)
-    shape = [*moved.meta["val"].shape[:-1], table.meta["val"].shape[1]]
+    shape = [*_sizes(b, moved)[:-1], table.meta["val"].shape[1]]
     flat = b.call(aten.reshape.default, moved, [-1, moved.meta["val"].shape[-1]])
     result = b.call(aten.reshape.default, b.call(aten.mm.default, flat, table), shape)
     back = [order.index(i) for i in range(rank)]
     return result if axis == rank - 1 else b.call(aten.permute.default, result, back)
+
+
+def _sizes(b: Builder, x: Node) -> list[Any]:
+    """Return the sizes of a tensor, of which nodes compute those that are open."""
+    shape = x.meta["val"].shape
+    return [
+        int(size) if is_static(size) else b.call(aten.sym_size.int, x, axis)
+        for axis, size in enumerate(shape)
+    ]

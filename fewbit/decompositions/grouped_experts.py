@@ -57,7 +57,7 @@ def grouped_matmul(
 
 
 def _members(offs: Tensor, count: Any) -> Tensor:
-    """Whether place `i` of `count` is in group `g`, as booleans [g, i]."""
+    """Return whether place `i` of `count` is in group `g`, as booleans [g, i]."""
     places = torch.arange(count, dtype=offs.dtype)
     is_before_end = places < offs.unsqueeze(1)
     starts = torch.cat([torch.zeros_like(offs[:1]), offs[:-1]])
@@ -65,7 +65,7 @@ def _members(offs: Tensor, count: Any) -> Tensor:
 
 
 def histogram(x: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements are in each of `bins` intervals between two numbers, in the type of x."""
+    """Count elements in each of `bins` intervals between two numbers, in the type of x."""
     flat = x.reshape([-1])
     wide = widen_to_f32(flat)
     low, high = (torch.full([], float(bound), dtype=wide.dtype) for bound in (min, max))

@@ -110,7 +110,7 @@ def _running(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def packed_functions() -> dict[Any, Callable[..., Any]]:
-    """By torch's functions, those that take and give padded sequences."""
+    """Return those that take and give padded sequences, by torch's functions."""
     functions = cast(Any, torch)
     return {
         functions._pack_padded_sequence: pack,

@@ -50,7 +50,7 @@ from fewbit.decompositions.views import (
     can_repeat,
     functional,
     is_write,
-    viewed,
+    viewed_operand,
 )
 
 _ALIKE: dict[Any, Any] = {torch.ops.aten.lift_fresh_copy.default: torch.ops.aten.clone.default}
@@ -78,7 +78,7 @@ def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | N
 
 
 def _is_plain(program: ExportedProgram) -> bool:
-    """Whether all sizes follow from those of inputs, and no node has a graph of its own."""
+    """Return whether all sizes follow from those of inputs, and no node has a graph of its own."""
     specs = program.graph_signature
     results = {OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION}
     if any(spec.kind not in results for spec in specs.output_specs):
@@ -93,11 +93,11 @@ def _is_plain(program: ExportedProgram) -> bool:
 
 def _own_symbols(inputs: Sequence[Any]) -> set[Any]:
     """Symbols that are the size of an input, or a number that is given."""
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for value in inputs:
         sizes = sizes_of(value.shape if isinstance(value, Tensor) else (value,))
-        found |= {size for size in sizes if getattr(size, "is_Symbol", False)}
-    return found
+        symbols |= {size for size in sizes if getattr(size, "is_Symbol", False)}
+    return symbols
 
 
 class _Rewriting:
@@ -196,11 +196,11 @@ class _Rewriting:
             if not can_repeat(view):
                 raise NeedsTraceError
             source = self._now(view.parent)
-            made = view.made
+            maker = view.made
             node = self.graph.create_node(
-                made.op, made.target, (source, *made.args[1:]), made.kwargs, name=made.name
+                maker.op, maker.target, (source, *maker.args[1:]), maker.kwargs, name=maker.name
             )
-            node.meta = {**self._place_meta(), "val": made.meta["val"]}
+            node.meta = {**self._place_meta(), "val": maker.meta["val"]}
             view.set(node)
         return view.node
 
@@ -235,7 +235,7 @@ class _Rewriting:
         copied = self.graph.create_node(node.op, op or node.target, args, kwargs, name)
         kept = dict(node.meta) if values is self.values else self._place_meta()
         copied.meta = {**kept, "val": node.meta.get("val")}
-        parent = values[cast(Node, node.args[0])] if viewed(copied) is not None else None
+        parent = values[cast(Node, node.args[0])] if viewed_operand(copied) is not None else None
         is_new = node.target is operator.getitem and isinstance(parent, View) and not parent.parent
         return View(copied, parent if isinstance(parent, View) and not is_new else None)
 
@@ -278,7 +278,7 @@ class _Rewriting:
         return view
 
     def _is_alone(self, view: View, number: int) -> bool:
-        """Whether no other view of a tensor is looked at after this node changes it."""
+        """Return whether no other view of a tensor is looked at after this node changes it."""
         if view.root.made.op == "placeholder":
             return False
         sharers = self.sharers[view.root]
@@ -301,15 +301,15 @@ class _Rewriting:
             each.set(node)
 
     def _put(self, view: View, whole: View, part: Node) -> tuple[View, Node]:
-        """What a view is a part of, and its value with another part in place of the view."""
-        made, args, puts = view.made, view.made.args[1:], PUTS
-        if made.target is operator.getitem and whole.parent is not None:
-            made, args, puts = whole.made, (*args, *whole.made.args[1:]), PUT_ITEMS
+        """Return what a view is a part of, and its value with another part in place of the view."""
+        maker, args, puts = view.made, view.made.args[1:], PUTS
+        if maker.target is operator.getitem and whole.parent is not None:
+            maker, args, puts = whole.made, (*args, *whole.made.args[1:]), PUT_ITEMS
             whole = whole.parent
-        function = puts.get(made.target)
+        function = puts.get(maker.target)
         if function is None:
             raise NeedsTraceError
-        args, kwargs = map_arg((args, made.kwargs), cast(Any, View))
+        args, kwargs = map_arg((args, maker.kwargs), cast(Any, View))
         result = self._expand(function, (whole, View(part), *args), kwargs)
         return whole, self._now(result)
 

@@ -26,13 +26,13 @@ def scalar_decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def _as_row(op: Any) -> Callable[..., Any]:
-    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.ndim > 0:
             return NotImplemented
         results = op(x.reshape([1]), *args, **kwargs)
         return tree_map(_only, results)
 
-    return decomposed
+    return decompose
 
 
 def _only(row: torch.Tensor) -> torch.Tensor:

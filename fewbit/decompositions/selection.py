@@ -86,7 +86,7 @@ def _mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
 def _cumulative(is_better: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:
     """The best element up to each, and the last place of it, by comparing all pairs."""
 
-    def decomposed(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    def decompose(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         if x.ndim == 0:
             return x.clone(), torch.zeros([], dtype=torch.int64)
         lines = x.movedim(dim, -1)
@@ -100,7 +100,7 @@ def _cumulative(is_better: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., 
         place = torch.where(best, places, -1).amax(-1)
         return lines.gather(-1, place).movedim(-1, dim), place.movedim(-1, dim)
 
-    return decomposed
+    return decompose
 
 
 def _search_sorted(
@@ -112,7 +112,7 @@ def _search_sorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """How many elements of a line are smaller; on the right side, equal ones as well."""
+    """Return how many elements of a line are smaller; on the right side, equal ones as well."""
     if sorter is not None:
         ordered = ordered.gather(-1, sorter)
     lines = ordered if ordered.ndim == 1 else ordered.unsqueeze(-2)
@@ -138,22 +138,22 @@ def _distances(a: Tensor, b: Tensor, p: float, compute_mode: int | None = None) 
 
 
 def _from_the_front(
-    scatter: Callable[..., Tensor], decomposed: Callable[..., Any] = lambda *_, **__: NotImplemented
+    scatter: Callable[..., Tensor], decompose: Callable[..., Any] = lambda *_, **__: NotImplemented
 ) -> Callable[..., Any]:
     """Count the dimension from the front: torch-mlir takes all memory where it is negative.
 
     A scalar is a row of one, since IREE does not scatter without a dimension.
     """
 
-    def counted(x: Tensor, dim: int, *given: Any, **options: Any) -> Any:
+    def scatter_along(x: Tensor, dim: int, *given: Any, **options: Any) -> Any:
         if x.ndim == 0:
             rows = tree_map_only(Tensor, lambda each: each.reshape([-1]), given)
             return scatter(x.reshape([1]), 0, *rows, **options).reshape([])
         if dim < 0:
             return scatter(x, dim + x.ndim, *given, **options)
-        return decomposed(x, dim, *given, **options)
+        return decompose(x, dim, *given, **options)
 
-    return counted
+    return scatter_along
 
 
 def _add_truth(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:

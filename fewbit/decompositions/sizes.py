@@ -6,5 +6,5 @@ from typing import Any
 
 
 def is_static(size: Any) -> bool:
-    """Whether a size is a number, or a symbol that the trace found to be one."""
+    """Return whether a size is a number, or a symbol that the trace found to be one."""
     return isinstance(size, int) or bool(size.node.expr.is_Integer)

@@ -95,7 +95,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
 def _as_batch(op: Any, moved: int) -> Callable[..., Any]:
     """A window over one sample without a batch is that over a batch of one; pools give indices."""
 
-    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.ndim == moved + 2:
             return NotImplemented
         results = op(x.unsqueeze(0), *args, **kwargs)
@@ -103,30 +103,30 @@ def _as_batch(op: Any, moved: int) -> Callable[..., Any]:
             return results.squeeze(0)
         return tuple(result.squeeze(0) for result in results)
 
-    return decomposed
+    return decompose
 
 
 def _average(op: Any, moved: int) -> Callable[..., Any]:
     """An average over windows; of integers, it is rounded towards zero."""
     of_floats = _as_batch(op, moved)
 
-    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.is_floating_point():
             return of_floats(x, *args, **kwargs)
         return op(x.to(torch.float64), *args, **kwargs).trunc().to(x.dtype)
 
-    return decomposed
+    return decompose
 
 
 def _as_written(op: Any) -> Callable[..., Any]:
     """A write into a part of a tensor, which keeps its type: PyTorch's own rule widens it."""
 
-    def decomposed(x: torch.Tensor, src: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def decompose(x: torch.Tensor, src: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.dtype == src.dtype:
             return NotImplemented
         return op(x, src.to(x.dtype), *args, **kwargs)
 
-    return decomposed
+    return decompose
 
 
 def _select_scatter(x: torch.Tensor, src: torch.Tensor, dim: int, index: int) -> Any:
@@ -144,14 +144,14 @@ def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) ->
 def _choose(wins: Callable[..., torch.Tensor]) -> Callable[..., Any]:
     """The one of two tensors that wins, or the one that is NaN, which torch-mlir forgets."""
 
-    def decomposed(x: torch.Tensor, y: torch.Tensor) -> Any:
+    def decompose(x: torch.Tensor, y: torch.Tensor) -> Any:
         dtype: torch.dtype = cast(Any, torch).result_type(x, y)
         if not dtype.is_floating_point:
             return NotImplemented
         x, y = x.to(dtype), y.to(dtype)
         return cast(Any, torch).where(wins(x, y) | (x != x), x, y)
 
-    return decomposed
+    return decompose
 
 
 def _clamp(x: torch.Tensor, min: Any = None, max: Any = None) -> Any:
@@ -190,17 +190,17 @@ def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def _mean_or(otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The mean of all elements where there is one window of dynamic size, or what else there is."""
 
-    def decomposed(x: torch.Tensor, output_size: list[int]) -> Any:
+    def decompose(x: torch.Tensor, output_size: list[int]) -> Any:
         dims = list(range(-len(output_size), 0))
         if all(size == 1 for size in output_size) and not all(is_static(x.shape[d]) for d in dims):
             return x.mean(dims, keepdim=True)
         return otherwise(x, output_size)
 
-    return decomposed
+    return decompose
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
-    """Where a pad is negative, PyTorch cuts off; `tensor.pad` does not."""
+    """Cut off where a pad is negative, as PyTorch does; `tensor.pad` does not."""
     if not any(_is_negative(amount) for amount in pad):
         return NotImplemented
     for i, (low, high) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
@@ -212,7 +212,7 @@ def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
 
 
 def _is_negative(amount: int | torch.SymInt) -> bool:
-    """Amounts that depend on sizes are not: nobody knows."""
+    """Amounts that depend on sizes are not: they are not known."""
     return isinstance(amount, int) and amount < 0
 
 

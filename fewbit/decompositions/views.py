@@ -52,7 +52,7 @@ class View:
         self.writes = self.seen = 0
 
 
-def viewed(node: Node) -> Node | None:
+def viewed_operand(node: Node) -> Node | None:
     """The operand whose memory a node's result may share: that of views, and of parts of a list."""
     if node.op != "call_function":
         return None
@@ -76,11 +76,11 @@ def functional(op: OpOverload) -> OpOverload | None:
     if not schema.name.endswith("_") or written != [schema.arguments[0]]:
         return None
     packet = getattr(getattr(torch.ops, op.namespace), schema.name.split("::")[1][:-1], None)
-    found = getattr(packet, schema.overload_name or "default", None)
-    if found is None or packet in _OTHER_MEMORY:
+    overload = getattr(packet, schema.overload_name or "default", None)
+    if overload is None or packet in _OTHER_MEMORY:
         return None
     # An op that gives a view changes in place what a tensor is a view of, and no memory.
-    return None if any(a.alias_info is not None for a in found._schema.arguments) else found
+    return None if any(a.alias_info is not None for a in overload._schema.arguments) else overload
 
 
 def _writes(argument: Any) -> bool:
@@ -88,7 +88,7 @@ def _writes(argument: Any) -> bool:
 
 
 def can_repeat(view: View) -> bool:
-    """Whether a view is one of any tensor, not only of those that lie in memory in some order."""
+    """Return whether a view is one of any tensor, not only of those in some order of memory."""
     target: Any = view.made.target
     if target is operator.getitem:
         return view.parent is not None and view.parent.made.target in PUT_ITEMS

@@ -34,7 +34,7 @@ def wide_reductions() -> dict[Any, Callable[..., Any]]:
 
 
 def _in_f32(op: Any) -> Callable[..., Any]:
-    def decomposed(*args: Any, **kwargs: Any) -> Any:
+    def decompose(*args: Any, **kwargs: Any) -> Any:
         dtype = args[0].dtype
         if dtype not in _NARROW or kwargs.get("dtype") not in (None, dtype):
             return NotImplemented
@@ -44,7 +44,7 @@ def _in_f32(op: Any) -> Callable[..., Any]:
         wide = tree_map_only(torch.Tensor, widen_to_f32, args)
         return op(*wide, **kwargs).to(dtype)
 
-    return decomposed
+    return decompose
 
 
 def widen_to_f32(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ give exact i32 accumulators, with a bias in i32, unless there is more. With both
 is float, with the epilogue of floats: bias, a tensor that is added, an activation, bounds. With a
 `step`, it gives the quantized result too; a result that nothing reads is not stored. With a
 `multiplier` in place of scales, accumulators are also requantized to the integers of the next
-layer, and never float.
+layer, and never float; with a `shift` beside it, in integers alone.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from fewbit.dialects.mico.constraints import (
     FewBitTensor,
     Flag,
     I64Array,
+    Int32,
     Name,
     Scale,
     WidthAttr,
@@ -98,7 +99,8 @@ class ContractionOp(LayerOp):
     For floats, clamp(f(Σ x · w + bias + add), minimum, maximum), f being the activation, if there
     is one; for integers, Σ x · w + bias in i32, or with scales
     clamp(f(Σ x · w · x_scale · weight_scale + bias + add), minimum, maximum) in f32, or with a
-    multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
+    multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum); the multiplier
+    is f32, or with a shift a fixed-point number, multiplier / 2^shift.
     """
 
     CLAUSES: ClassVar[tuple[str, ...]] = (
@@ -108,6 +110,7 @@ class ContractionOp(LayerOp):
         "bias",
         "add",
         "multiplier",
+        "shift",
     )
 
     x = operand_def(Factor)
@@ -117,7 +120,8 @@ class ContractionOp(LayerOp):
     weight_offset = opt_operand_def(Scale)
     bias = opt_operand_def(Sum)
     add = opt_operand_def(Float)
-    multiplier = opt_operand_def(Scale)
+    multiplier = opt_operand_def(Scale | Int32)
+    shift = opt_operand_def(Int32)
     activation = opt_prop_def(Name)
     minimum = opt_prop_def(F64)
     maximum = opt_prop_def(F64)
@@ -247,6 +251,8 @@ class ContractionOp(LayerOp):
             expected = f32 if self.gives_floats else i32
             if element_type(self.bias.type) != expected:
                 raise VerifyException(f"such a contraction has a bias of {expected}")
+        if self.shift is not None and self.multiplier is None:
+            raise VerifyException("has a shift only beside a multiplier")
         if self.multiplier is not None:
             self._verify_multiplier(self.multiplier)
         elif not self.gives_floats and (self.add is not None or (low, high) != (None, None)):
@@ -263,8 +269,11 @@ class ContractionOp(LayerOp):
     def _verify_multiplier(self, multiplier: SSAValue) -> None:
         if self.gives_floats or self.add is not None:
             raise VerifyException("a multiplier is for sums of integers, without scales or add")
-        if (given := shape_of(multiplier.type)) != ():
-            shapes.require(shape_of(self.weight.type)[:1], given, "the multiplier")
+        if (element_type(multiplier.type) == f32) == (self.shift is not None):
+            raise VerifyException("an integer multiplier needs a shift, a float one has none")
+        for what, value in (("multiplier", multiplier), ("shift", self.shift)):
+            if value is not None and (given := shape_of(value.type)) != ():
+                shapes.require(shape_of(self.weight.type)[:1], given, f"the {what}")
         assert self.quantized is not None
         width = _width(self.quantized.type)
         for end in self.bounds:

@@ -92,5 +92,5 @@ def _import_object(model: Any, given: Given) -> Program:
         from fewbit.frontends.language.transformers_model import import_decoder
 
         return import_decoder(model, given.context, steps=given.steps)
-    # PyTorch's answer to what nobody knows says what a model is.
+    # PyTorch's answer to an unknown format says what a model is.
     return (find_for_object(model) or Torch()).import_object(model, given)

@@ -23,7 +23,7 @@ EXAMPLE = "timm:create_model('resnet18')"
 
 
 def is_call(text: str) -> bool:
-    """Whether a text has the form of a call in a package."""
+    """Return whether a text has the form of a call in a package."""
     return _TEXT.fullmatch(text.strip()) is not None
 
 
@@ -97,9 +97,9 @@ class _Evaluation:
             _refuse(self.text, f"calls '{ast.unparse(node)}', which is no name")
         place = getattr(owner, "__name__", owner)
         try:
-            found = None if name.startswith("_") else getattr(owner, name, None)
+            member = None if name.startswith("_") else getattr(owner, name, None)
         except Exception as e:  # packages load their parts when they are asked for
             raise UsageError(f"'{name}' of {place} does not load: {e}") from e
-        if found is None:
+        if member is None:
             raise UsageError(f"there is no '{name}' in {place}")
-        return found
+        return member

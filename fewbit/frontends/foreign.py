@@ -21,6 +21,9 @@ FORMATS = {
     ".safetensors": "a safetensors file: weights without the model that they belong to",
     ".tflite": "a TensorFlow Lite model",
     ".h5": "an HDF5 file, as older versions of Keras write",
+    ".pb": "a graph of TensorFlow, without the folder that it belongs to",
+    ".json": "a JSON file, as of recipes and configurations, and no model",
+    **dict.fromkeys((".npy", ".npz"), "an array of numpy and no model"),
 }
 HINTS = {
     ".gguf": "download it again; a GGUF file begins with these four letters",
@@ -28,7 +31,12 @@ HINTS = {
     "(x,)', then 'fewbit compile net.py:net'",
     ".tflite": "give the Keras model or the SavedModel that it was made from",
     ".h5": "load it with Keras 3 and save it again: model.save('net.keras')",
+    ".pb": "give the folder of the SavedModel, or an ONNX model that tf2onnx makes of it",
+    ".json": "a recipe goes behind --recipe; a configuration is read as part of its folder",
+    **dict.fromkeys((".npy", ".npz"), "inputs go behind --input of 'fewbit run'"),
 }
+MODELS = (".onnx", ".pt2", ".keras", ".gguf", ".mlir")
+"""Suffixes of files that hold a model."""
 
 
 def explain_foreign(path: Path) -> Error | None:
@@ -61,9 +69,9 @@ def list_factories(path: Path) -> list[str]:
 
 def suggest_factories(path: Path) -> str:
     """Return a hint that names what could stand behind the colon."""
-    found = list_factories(path)
-    if found:
-        return f"write {' or '.join(f'{path}:{name}' for name in found)}"
+    factories = list_factories(path)
+    if factories:
+        return f"write {' or '.join(f'{path}:{name}' for name in factories)}"
     return (
         "add a function without arguments that returns the model, 'def net(): return model, (x,)',"
         f" and write {path}:net"
@@ -126,10 +134,10 @@ def _parts_of_zip(path: Path) -> list[str]:
 
 
 def _explain_folder(path: Path) -> Error | None:
-    """Return the error for a model as Hugging Face's libraries save it."""
+    """Return the error for a folder without a program: Hugging Face's, or one with other things."""
     weights = [*path.glob("*.safetensors*"), *path.glob("pytorch_model*.bin*")]
     if not (path / "config.json").is_file() or not weights:
-        return None
+        return None if (path / "program.json").exists() else _explain_other_folder(path)
     name = _architecture(path / "config.json") or "AutoModel"
     return UnsupportedError(
         f"this is a Hugging Face folder ({name}), which fewbit does not read by itself",
@@ -137,6 +145,25 @@ def _explain_folder(path: Path) -> Error | None:
         hint="let transformers read it, and say what its input is:\n"
         f"  fewbit compile \"transformers:{name}.from_pretrained('{path}')\" "
         "--input-shape 1x16:i64",
+    )
+
+
+def _explain_other_folder(path: Path) -> Error:
+    place = Place(file=str(path))
+    if (path / "manifest.json").is_file():
+        return UsageError(
+            "this folder was compiled already",
+            place=place,
+            hint=f"run it with 'fewbit run {path}', or compile the model that it was made of",
+        )
+    inside = sorted(each for each in path.iterdir() if each.suffix in MODELS)
+    return UsageError(
+        "this folder is no model: it has no saved program, no SavedModel, and no configuration "
+        "with weights of Hugging Face",
+        place=place,
+        hint=f"give a file in it: {', '.join(map(str, inside[:4]))}"
+        if inside
+        else "give the folder that has these files, or a file: model.onnx, model.pt2, net.py:net",
     )
 
 

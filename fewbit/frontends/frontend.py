@@ -76,14 +76,14 @@ class Frontend:
     """A framework or format that models come from; a front end takes objects, files, or both."""
 
     def takes(self, model: Any) -> bool:
-        """Whether an object is a model of this framework."""
+        """Return whether an object is a model of this framework."""
         return False
 
     def import_object(self, model: Any, given: Given) -> Program:
         raise NotImplementedError
 
     def reads(self, path: Path) -> bool:
-        """Whether a file or folder that exists is a model in this format."""
+        """Return whether a file or folder that exists is a model in this format."""
         return False
 
     def import_file(self, path: Path, given: Given) -> Program:

@@ -27,15 +27,27 @@ def import_named(name: str, given: Given | None = None) -> Program:
         _refuse_options(replace(given, context=None))
         return _import_loaded(make(), given)
     if not path.exists():
-        raise UsageError(
-            f"there is no model '{name}'",
-            hint=f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
-            "model.gguf, program.mlir, or the folder of a SavedModel, of a Hugging Face model or "
-            "of a saved program",
-        )
+        raise UsageError(f"there is no model '{name}'", hint=_hint_for_missing(name))
     frontend = _frontend_of(path)
     _refuse_options(given, frontend)
     return Program.load(path) if frontend is None else frontend.import_file(path, given)
+
+
+def _hint_for_missing(name: str) -> str:
+    package, colon, model = name.partition(":")
+    if package == "timm" and model.isidentifier():
+        return f"write timm:create_model('{model}')"
+    if package == "torchvision" and model.isidentifier():
+        return f"write torchvision:models.{model}()"
+    from fewbit.models.registry import zoo
+
+    if not colon and name in zoo():
+        return f"write zoo:{name}"
+    return (
+        f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
+        "model.gguf, program.mlir, or the folder of a SavedModel, of a Hugging Face model or "
+        "of a saved program"
+    )
 
 
 def _frontend_of(path: Path) -> Frontend | None:
@@ -60,7 +72,7 @@ def _refuse_options(given: Given, frontend: Frontend | None = None) -> None:
 
 
 def takes_sizes(name: str) -> bool:
-    """Whether the sizes of inputs can be chosen for the model that a text names."""
+    """Return whether the sizes of inputs can be chosen for the model that a text names."""
     if name.startswith("zoo:") or ".py:" in name:
         return True
     if not Path(name).exists():
@@ -101,7 +113,7 @@ def find_module(name: str) -> ModelWithInputs | None:
 
 
 def _maker(name: str) -> Callable[[], ModelWithInputs] | None:
-    """What makes the model of a factory or call; None where a text names neither."""
+    """Return what makes the model of a factory or call; None where a text names neither."""
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py") and factory:
         return lambda: _call(Path(file), factory)
@@ -166,7 +178,7 @@ def _as_inputs(inputs: Any) -> Sequence[Any]:
 
 
 def _are_inputs(third: Any) -> bool:
-    """Whether these are named inputs. Dynamic shapes are mappings too, but of mappings,
+    """Return whether these are named inputs. Dynamic shapes are mappings too, but of mappings,
     sequences and None, and have no tensors in them."""
     from torch import Tensor
     from torch.utils._pytree import tree_leaves

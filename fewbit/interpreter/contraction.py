@@ -57,9 +57,9 @@ def _multiply(lhs: Value, rhs: Value, inner: list[int]) -> Value:
 def _matrix(factor: Value, *groups: list[int]) -> Value:
     """Return the factor with each group of loops as one dimension."""
     order = [loop for group in groups for loop in group]
-    rest = [loop for loop in range(factor.ndim) if loop not in order]
+    outer = [loop for loop in range(factor.ndim) if loop not in order]
     shape = [math.prod(factor.shape[loop] for loop in group) for group in groups]
-    return factor.transpose([*rest, *order]).reshape(shape)
+    return factor.transpose([*outer, *order]).reshape(shape)
 
 
 def _matmul(lhs: Value, rhs: Value) -> Value:

@@ -19,6 +19,7 @@ from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
 from fewbit.numerics import (
     ActivationGranularity,
+    FixedPoint,
     bitconv2d,
     bitlinear,
     conv2d,
@@ -26,6 +27,7 @@ from fewbit.numerics import (
     linear_grouped,
     quantize_activation,
     requantize,
+    requantize_fixed,
 )
 from fewbit.numerics.widths import Width
 
@@ -55,7 +57,10 @@ def _results(op: ContractionOp, given: Operands, y: Value) -> Sequence[Value]:
     assert op.quantized is not None
     width = element_width(op.quantized.type)
     assert width is not None
-    few = requantize(y, given[op.multiplier], width)
+    if op.shift is None:
+        few = requantize(y, given[op.multiplier], width)
+    else:
+        few = requantize_fixed(y, FixedPoint(given[op.multiplier], given[op.shift]), width)
     low, high = map(np.int8, op.integer_bounds)
     return y, np.clip(few, low, high)
 

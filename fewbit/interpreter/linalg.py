@@ -158,7 +158,7 @@ class Nest:
         indices = loop_indices(self.ranges)
         self.views |= {op.result: indices[op.dim.value.data] for op in self.body.indices}
 
-    def written(self) -> list[Value]:
+    def write_views(self) -> list[Value]:
         maps = self.maps[len(self.maps) - len(self.results) :]
         return [
             view(result, map, self.ranges, write=True)
@@ -170,7 +170,7 @@ class Nest:
 
     def run_at_once(self) -> None:
         """Run a nest whose points are independent."""
-        written = self.written()
+        written = self.write_views()
         for box in boxes(self.ranges, range(len(self.ranges)), math.prod, LARGEST_MAP):
             scope = evaluate(self.frame, self.body, self.parts(box))
             for target, value in zip(written, self.body.yielded, strict=True):
@@ -185,7 +185,7 @@ class Nest:
                 -len(self.results) :
             ]
         ]
-        written = self.written()
+        written = self.write_views()
         outer = [loop for loop in range(len(self.ranges)) if loop not in summed]
         for box in boxes(self.ranges, outer, self._cost(skipped), LARGEST_REDUCTION):
             totals = self._reduce(reductions, skipped, initials, box, summed)
@@ -229,7 +229,7 @@ class Nest:
 
     def run_in_order(self, ordered: Sequence[int]) -> None:
         """Run points that differ in the loops `ordered` one after the other."""
-        written = self.written()
+        written = self.write_views()
         outputs = dict(zip(self.outputs, written, strict=True))
         self.views |= {value: array for value, array in outputs.items() if value in self.views}
         box = [slice(0, size) for size in self.ranges]
@@ -244,13 +244,13 @@ class Nest:
     def run_points(self) -> None:
         """Run one point after the other, on scalars."""
         region = self.body.block.parent
-        if region is None or any(not target.flags.writeable for target in self.written()):
+        if region is None or any(not target.flags.writeable for target in self.write_views()):
             raise InterpretError("an output map with divisions is not interpreted")
         arrays = [
             view(operand, map, self.ranges)
             for operand, map in zip(self.operands, self.maps, strict=True)
         ]
-        written = self.written()
+        written = self.write_views()
         arrays[-len(written) :] = written
         for point in product(*map(range, self.ranges)):
             self.frame.points.append(point)

@@ -142,8 +142,8 @@ def _combine(frame: Frame, combiner: Operation, lhs: Value, rhs: Value) -> Value
 def _pairwise(frame: Frame, combiner: Operation, term: Value, summed: Sequence[int]) -> Value:
     """Combine halves until one is left; for ops whose order does not matter."""
     kept = [1 if loop in summed else size for loop, size in enumerate(term.shape)]
-    rest = [size for loop, size in enumerate(term.shape) if loop not in summed]
-    items = np.moveaxis(term, summed, range(len(summed))).reshape([-1, *rest])
+    outer = [size for loop, size in enumerate(term.shape) if loop not in summed]
+    items = np.moveaxis(term, summed, range(len(summed))).reshape([-1, *outer])
     while len(items) > 1:
         half = len(items) // 2
         combined = _combine(frame, combiner, items[:half], items[half : 2 * half])

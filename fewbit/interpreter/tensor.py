@@ -230,9 +230,9 @@ def gather(frame: Frame, op: upstream.GatherOp, operands: Sequence[Value]) -> Se
     dims = op.gather_dims.get_values()
     coordinates = _coordinates(indices, dims, source.shape)
     gathered = np.moveaxis(source, dims, range(len(dims)))[coordinates]
-    rest = [1 if d in dims else size for d, size in enumerate(source.shape)]
+    kept = [1 if d in dims else size for d, size in enumerate(source.shape)]
     if op.result.type.get_num_dims() == indices.ndim - 1 + source.ndim:
-        return (gathered.reshape([*indices.shape[:-1], *rest]),)
+        return (gathered.reshape([*indices.shape[:-1], *kept]),)
     return (gathered,)
 
 

@@ -167,7 +167,7 @@ def dims_of(expr: AffineExpr) -> set[int]:
 
 
 def loop_kinds(op: OpView) -> list[str]:
-    """What each loop of a `linalg.generic` is: "parallel" or "reduction".
+    """Return what each loop of a `linalg.generic` is: "parallel" or "reduction".
 
     The bindings have no class for the attribute, so it is compared with those that it may be.
     """

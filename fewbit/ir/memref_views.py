@@ -14,6 +14,7 @@ RESHAPES = ("memref.cast", "memref.collapse_shape", "memref.expand_shape")
 VIEWS = (
     *RESHAPES,
     "memref.reinterpret_cast",
+    "memref.reshape",
     "memref.subview",
     "memref.transpose",
     "memref.view",

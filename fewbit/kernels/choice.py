@@ -16,14 +16,14 @@ from fewbit.toolchain.isa import Isa
 
 
 def integer_matmul(
-    isa: Isa, output: Output, x_bits: int, w_bits: int, k: int
+    isa: Isa, output: Output, x_bits: int, w_bits: int, k: int, *, far: bool = False
 ) -> IntegerMatmul | BitMatmul:
     """Return the faster kernel for rows of k numbers."""
     if _pays(isa, x_bits, w_bits, k):
         by_popcount = BitMatmul(isa, output, x_bits, w_bits)
         if by_popcount.fits(k):
             return by_popcount
-    return IntegerMatmul(isa, output, w_bits)
+    return IntegerMatmul(isa, output, w_bits, far=far)
 
 
 def integer_conv2d(

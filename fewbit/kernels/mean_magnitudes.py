@@ -57,7 +57,7 @@ def add_magnitudes(isa: Isa) -> Function:
     """Return the function that stores Σ|x| of a part of a row, in lanes."""
     f = Function(isa, "fewbit_add_magnitudes", "ptr x, index k, ptr to")
     x, k, to = f.parameters
-    rest = f.array("float", LANES)
+    remainder = f.array("float", LANES)
     kind = f"<{LANES} x float>"
 
     def add(lanes: Value, values: Value) -> Value:
@@ -69,10 +69,10 @@ def add_magnitudes(isa: Isa) -> Function:
         loop.carry(add(loop.carried[0], f.load(kind, f.at(x, loop.index))))
     f.store(loop.results[0], to)
     with f.when(whole < k):
-        f.store(f.zero(kind), rest)
+        f.store(f.zero(kind), remainder)
         with f.loop(whole, k) as tail:
-            f.store(f.load("float", x, tail.index), rest, tail.index - whole)
-        f.store(add(f.load(f"<{LANES} x double>", to), f.load(kind, rest)), to)
+            f.store(f.load("float", x, tail.index), remainder, tail.index - whole)
+        f.store(add(f.load(f"<{LANES} x double>", to), f.load(kind, remainder)), to)
     return f
 
 
@@ -104,12 +104,12 @@ def mean_of_sums(isa: Isa) -> Function:
 
 
 def _mean(f: Function, lanes: Value, k: Value) -> Value:
-    mean = f.convert("fptrunc", _halved(f, lanes) / f.convert("uitofp", k, "double"), "float")
+    mean = f.convert("fptrunc", _halve(f, lanes) / f.convert("uitofp", k, "double"), "float")
     least = f.number(float(EPS))
     return f.select(mean > least, mean, least)
 
 
-def _halved(f: Function, lanes: Value) -> Value:
+def _halve(f: Function, lanes: Value) -> Value:
     """Return the sum of all lanes, by halving the vector until one is left."""
     count = LANES
     while count > 1:

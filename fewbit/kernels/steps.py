@@ -1,9 +1,9 @@
 """Floats as whole steps, clamp(round(x / step)), to the bit and without a division.
 
-1 / step is the sum of two floats, `inverse` and `rest`. x · inverse + x · rest, of which the sum
+1 / step is the sum of two floats, `inverse` and `tail`. x · inverse + x · tail, of which the sum
 and the first product are rounded once together, is hardly ever anything but the quotient, rounded
 correctly; and it grows with x. So it is enough to look at the numbers at which the integer
-changes, of which there are as many as integers: `Steps.of` does, and moves `rest` by its last bit
+changes, of which there are as many as integers: `Steps.of` does, and moves `tail` by its last bit
 until all is right.
 
 The bounds are on x, and finite, so that nothing overflows. Bounds of what comes before, such as a
@@ -36,7 +36,7 @@ class Steps:
 
     step: float
     inverse: float
-    rest: float
+    tail: float
     low: float
     high: float
 
@@ -48,16 +48,16 @@ class Steps:
         if width.is_binary:
             return None
         size = np.float32(step)
-        inverse, rest = _inverse(float(size), width.qmin, width.qmax)
+        inverse, tail = _inverse(float(size), width.qmin, width.qmax)
         if inverse == 0:
             return None
         ends = [float(size * np.float32(end)) for end in (width.qmin, width.qmax)]
         bounds = (-inf if low is None else low, inf if high is None else high)
         first, last = (min(max(bound, ends[0]), ends[1]) for bound in bounds)
-        return Steps(float(size), inverse, rest, first, last)
+        return Steps(float(size), inverse, tail, first, last)
 
     def numbers(self) -> NDArray[np.float32]:
-        """As kernels read them."""
+        """Return them as kernels read them."""
         return np.array(astuple(self), np.float32)
 
 
@@ -74,9 +74,9 @@ def _inverse(step: float, lowest: int, highest: int) -> tuple[float, float]:
         x = _changes(size, lowest, highest)
         wanted = np.rint(x / size)
         for away in _TRIES:
-            rest = _moved(exact, away)
-            if np.array_equal(np.rint(_quotient(x, inverse, rest)), wanted):
-                return float(inverse), float(rest)
+            tail = _move(exact, away)
+            if np.array_equal(np.rint(_quotient(x, inverse, tail)), wanted):
+                return float(inverse), float(tail)
     return 0.0, 0.0
 
 
@@ -88,14 +88,14 @@ def _changes(size: np.float32, lowest: int, highest: int) -> NDArray[np.float32]
     return bits.view(np.float32)
 
 
-def _moved(value: np.float32, away: int) -> np.float32:
+def _move(value: np.float32, away: int) -> np.float32:
     return (value.view(np.int32) + np.int32(away)).view(np.float32)
 
 
-def _quotient(x: NDArray[np.float32], inverse: np.float32, rest: np.float32) -> NDArray[np.float32]:
-    """x · inverse + (x · rest, rounded), rounded once, as a fused multiplication and addition."""
+def _quotient(x: NDArray[np.float32], inverse: np.float32, tail: np.float32) -> NDArray[np.float32]:
+    """x · inverse + (x · tail, rounded), rounded once, as a fused multiplication and addition."""
     a = x.astype(np.float64) * np.float64(inverse)
-    b = (x * rest).astype(np.float64)
+    b = (x * tail).astype(np.float64)
     total = a + b
     lost = (a - (total - (total - a))) + (b - (total - a))
     # A sum that is not exact is made odd: rounded once more, it goes where the exact one would.
@@ -111,7 +111,7 @@ class Rounding:
 
     step: Value
     inverse: Value
-    rest: Value
+    tail: Value
     low: Value
     high: Value
 
@@ -123,7 +123,7 @@ class Rounding:
         """x / step, within bounds; if it is `positive`, the lower bound is left to what follows."""
         bounded = f.at_most(x, self.high) if positive else f.clamp(x, self.low, self.high)
         if f.isa.fma:
-            return f.multiply_add(bounded, self.inverse, bounded * self.rest)
+            return f.multiply_add(bounded, self.inverse, bounded * self.tail)
         return bounded / self.step
 
     def bytes_of(self, f: Function, x: Value) -> Value:
@@ -148,7 +148,7 @@ class Rounding:
 
 
 def packs(isa: Isa) -> bool:
-    """Whether up to four vectors of floats become one vector of bytes at once."""
+    """Return whether up to four vectors of floats become one vector of bytes at once."""
     return isa.dot == VNNI and isa.vector_bits == 512
 
 

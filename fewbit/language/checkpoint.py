@@ -160,7 +160,7 @@ def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
     store = open_weights(checkpoint)
     weights: dict[str, Any] = {}
     with progress("Reading weights", total=len(store)) as step, warnings.catch_warnings():
-        # A mapped file cannot be written to, and nobody does.
+        # A mapped file cannot be written to, and nothing does.
         warnings.filterwarnings("ignore", message=".*not writable.*")
         for name in store:
             weights[name] = torch.as_tensor(store[name])
@@ -261,7 +261,7 @@ def _check_shapes(
     keys = dict.fromkeys(piece.key for piece, _ in pieces.values())
     if missing := [key for key in keys if key not in shapes]:
         raise Error(
-            f"the checkpoint lacks {_names(missing)}",
+            f"the checkpoint lacks {name_some(missing)}",
             place=checkpoint.place,
             hint="is it whole? A sharded one needs all its files beside the index",
         )
@@ -280,13 +280,14 @@ def _check_leftovers(checkpoint: WeightSource, used: set[str]) -> None:
     left = [k for k in checkpoint.shapes if k not in used and not checkpoint.is_ignored(k)]
     if left:
         raise UnsupportedError(
-            f"the checkpoint has {_names(left)}, which the model of "
+            f"the checkpoint has {name_some(left)}, which the model of "
             f"'{checkpoint.family}' does not have",
             place=checkpoint.place,
         )
 
 
-def _names(keys: list[str]) -> str:
+def name_some(keys: list[str]) -> str:
+    """Return the first of these names, and how many more there are."""
     shown = ", ".join(f"'{key}'" for key in keys[:SHOWN])
     return shown if len(keys) <= SHOWN else f"{shown} and {len(keys) - SHOWN} more tensors"
 

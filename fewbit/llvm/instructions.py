@@ -156,6 +156,19 @@ class Instructions:
         aligned = self._align(value.type, align)
         self._write(f"store {value.typed}, {self._pointer(place)}{aligned}")
 
+    def keep_order(self) -> None:
+        """Keep LLVM from moving what reads or writes memory across this place; it is no code."""
+        self._write('fence syncscope("singlethread") seq_cst')
+
+    def load_volatile(self, type: Spelled, place: Value) -> Value:
+        """Load from memory that others change."""
+        type = type_of(type)
+        return self.emit(type, f"load volatile {type}, {self._pointer(place)}")
+
+    def store_volatile(self, value: Value, place: Value) -> None:
+        """Store to memory that others see."""
+        self._write(f"store volatile {value.typed}, {self._pointer(place)}")
+
     def _align(self, type: Type, align: int | None) -> str:
         align = align or self.alignment(type)
         return "" if align is None else f", align {align}"

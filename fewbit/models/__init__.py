@@ -13,6 +13,7 @@ from fewbit.models.lenet_program import lenet_text
 from fewbit.models.registry import ZooEntry, create, zoo
 
 if TYPE_CHECKING:
+    from fewbit.models.autoencoder import Autoencoder
     from fewbit.models.cct import CCT
     from fewbit.models.cmsis_cnn import CmsisCNN
     from fewbit.models.ds_cnn import DSCNN
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fewbit.models.llama import Llama, LlamaDecode, LlamaTiny
     from fewbit.models.m5 import M5
     from fewbit.models.mlp import MLP
+    from fewbit.models.mobilenet_v1 import MobileNetV1
     from fewbit.models.mobilenet_v2 import MobileNetV2
     from fewbit.models.resnet import ResNet8, ResNet18
     from fewbit.models.squeezenet import SqueezeNet
@@ -35,12 +37,14 @@ __all__ = [
     "M5",
     "MLP",
     "VGG",
+    "Autoencoder",
     "CmsisCNN",
     "KWSConv1d",
     "LeNet",
     "Llama",
     "LlamaDecode",
     "LlamaTiny",
+    "MobileNetV1",
     "MobileNetV2",
     "ResNet8",
     "ResNet18",
@@ -53,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Autoencoder": "autoencoder",
     "CCT": "cct",
     "CmsisCNN": "cmsis_cnn",
     "DSCNN": "ds_cnn",
@@ -64,6 +69,7 @@ _HOMES = {
     "LlamaTiny": "llama",
     "M5": "m5",
     "MLP": "mlp",
+    "MobileNetV1": "mobilenet_v1",
     "MobileNetV2": "mobilenet_v2",
     "ResNet18": "resnet",
     "ResNet8": "resnet",

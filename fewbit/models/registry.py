@@ -148,6 +148,13 @@ _ENTRIES = {
             "squeezenet", "SqueezeNet 1.1 for ImageNet", _class("SqueezeNet"), (3, 64, 64), SIDES
         ),
         ZooEntry("ds-cnn", "MLPerf Tiny's keyword spotter", _class("DSCNN"), (1, 49, 10)),
+        ZooEntry(
+            "mobilenet-v1-vww",
+            "MLPerf Tiny's visual wake words",
+            _class("MobileNetV1"),
+            (3, 96, 96),
+        ),
+        ZooEntry("autoencoder", "MLPerf Tiny's anomaly detection", _class("Autoencoder"), (640,)),
         ZooEntry("m5", "1-D convolutions on raw audio", _class("M5"), (1, 8000), (1,)),
         ZooEntry("kws-conv1d", "TC-ResNet8 keyword spotter", _class("KWSConv1d"), (40, 101), (1,)),
         ZooEntry("kwt", "Keyword Transformer KWT-1", _class("KWT"), (98, 40)),

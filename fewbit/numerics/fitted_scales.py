@@ -22,7 +22,9 @@ CANDIDATES = tuple(1 - step / 32 for step in range(16))
 FITTED = ("mse", "signed-max")
 
 
-def fitted(runs: Float32Array, width: Width, mode: WeightMode) -> tuple[Int8Array, Float32Array]:
+def fit_scales(
+    runs: Float32Array, width: Width, mode: WeightMode
+) -> tuple[Int8Array, Float32Array]:
     """Return values and one scale per run, by any mode of weights."""
     if mode == "max" or mode == "mean":
         return formulas.symmetric(runs, width, mode)

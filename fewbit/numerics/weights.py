@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fewbit.errors import ShapeError, UsageError
 from fewbit.numerics import formulas
 from fewbit.numerics.arrays import Float32Array, Int8Array, finite_float32
-from fewbit.numerics.fitted_scales import fitted
+from fewbit.numerics.fitted_scales import fit_scales
 from fewbit.numerics.quantized import Quantized, check_offset_width
 from fewbit.numerics.widths import Granularity, ScaleType, WeightMode, Width, WidthLike
 
@@ -82,7 +82,7 @@ def _by_mode(
         part = slice(start, start + count)
         here = runs[part]
         if offsets is None:
-            values[part], scales[part] = fitted(here, width, mode)
+            values[part], scales[part] = fit_scales(here, width, mode)
         else:
             values[part], scales[part], offsets[part] = formulas.from_lowest(here, width)
         if type == "f32":

@@ -79,6 +79,7 @@ def _memref(blas: bool) -> tuple[str, ...]:
         "cse",
         "collapse-loops",
         "reassociate-sums",
+        "generalize-copies",
         "outline-loops",
         "plan-repeats",
         "plan-memory",

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
-from fewbit.base.files import PathLike, inside, locked, replacing_folder, sha256_of
+from fewbit.base.files import PathLike, inside, lock, replacing_folder, sha256_of
 from fewbit.base.folders import FolderKind, Record
 from fewbit.errors import Error, Place, StoreError, UsageError
 from fewbit.program.float_weights import FloatWeights
@@ -178,7 +178,7 @@ class Folder:
 def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, Content]) -> Folder:
     """Write an artifact, whole or not at all; it replaces an older artifact and nothing else."""
     path = Path(path)
-    with locked(path.resolve().parent):
+    with lock(path.resolve().parent):
         _refuse_foreign(path)
     with replacing_folder(path) as target:
         hashes = {name: _write(target / name, data) for name, data in files.items()}

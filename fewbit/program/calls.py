@@ -92,8 +92,8 @@ def _spread(named: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[st
         if name in names or _is_array(value):
             yield name, value
             continue
-        found = [(key, part) for key, part in _parts(value, name, ()) if key in names]
-        yield from found or [(name, value)]
+        parts = [(key, part) for key, part in _parts(value, name, ()) if key in names]
+        yield from parts or [(name, value)]
 
 
 def _parts(value: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import Field
 from xdsl.dialects.builtin import ModuleOp
 
-from fewbit.base.files import PathLike, inside, locked, replacing_folder
+from fewbit.base.files import PathLike, inside, lock, replacing_folder
 from fewbit.base.folders import FolderKind, Record, read_bytes
 from fewbit.errors import Error, StoreError
 from fewbit.ir.parse import parse_file, parse_module
@@ -85,7 +85,7 @@ class Program:
     def save(self, folder: PathLike) -> None:
         """Write the program as a folder, whole or not at all; it replaces an older program."""
         folder = Path(folder)
-        with locked(folder.resolve().parent):
+        with lock(folder.resolve().parent):
             _refuse_foreign(folder)
         text = self.text(locations=True).encode()
         with replacing_folder(folder) as target:

@@ -60,7 +60,7 @@ class CacheScheme:
 
     @staticmethod
     def is_one(text: str) -> bool:
-        """Whether a text is such a scheme."""
+        """Return whether a text is such a scheme."""
         return _TEXT.fullmatch(text.strip().lower()) is not None
 
     def __str__(self) -> str:

@@ -100,7 +100,7 @@ def check_shape(name: str, weight: Quantized, shape: tuple[int, ...]) -> None:
 
 
 def same_weight(a: Quantized, b: Quantized) -> bool:
-    """Whether two weights have the same width, integers, scales, zero points and offsets."""
+    """Return whether two weights have the same width, integers, scales, zero points and offsets."""
     if a.width != b.width:
         return False
     pairs: list[tuple[Any, Any]] = [

@@ -68,8 +68,8 @@ def gptq(
         # Rotated before they are squared: float32 could not tell what an outlier leaves beside it.
         for block in {schemes[name].hadamard for name in names}:
             alike = tuple(name for name in names if schemes[name].hadamard == block)
-            turned = rotate(rows, block)
-            moments[alike] = moments.get(alike, 0) + turned.T @ turned
+            rotated = rotate(rows, block)
+            moments[alike] = moments.get(alike, 0) + rotated.T @ rotated
 
     observe_inputs(program, data, weights, see, "Observing")
     rounded: dict[str, Quantized] = {}
@@ -133,13 +133,13 @@ def _check(weights: Mapping[str, NDArray[Any]], schemes: Mapping[str, LayerSchem
 
 def _weights(program: Program) -> dict[str, NDArray[Any]]:
     """Return the float weights that linear layers alone read."""
-    found: dict[str, NDArray[Any]] = {}
+    weights: dict[str, NDArray[Any]] = {}
     with using(SymbolTable(program.module)):
         for name, ops in layers(program.module).items():
             read = ops[0].weight.owner
             if all(isinstance(op, BitLinearOp) for op in ops) and isinstance(read, GetConstantOp):
-                found[name] = constant_value(read.constant, program.store)
-    return found
+                weights[name] = constant_value(read.constant, program.store)
+    return weights
 
 
 def _spread(moments: NDArray[Any], damping: float) -> Matrix:

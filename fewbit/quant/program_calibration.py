@@ -37,5 +37,5 @@ def calibrate_program(
         for name in names:
             observers.see(name, x.astype(np.float32))
 
-    found = observe_inputs(program, data, observers.schemes, see, "Calibrating")
-    return observers.calibration(expected=found)
+    outputs = observe_inputs(program, data, observers.schemes, see, "Calibrating")
+    return observers.calibration(expected=outputs)

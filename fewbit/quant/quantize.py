@@ -179,7 +179,7 @@ class _Quantization:
         return reconcile(scheme, self.weights[name][name])[1]
 
     def _uses(self) -> dict[str, set[LayerScheme | None]]:
-        """How each constant is used: by which schemes its weight is quantized, None for float."""
+        """Map each constant to the schemes by which its weight is quantized, None for float."""
         uses: dict[str, set[LayerScheme | None]] = {}
         for read in self.module.walk():
             if not isinstance(read, GetConstantOp):
@@ -361,7 +361,7 @@ class _Quantization:
                 Rewriter.erase_op(original)
 
     def _complete_store(self) -> WeightStore:
-        """What was made, and what the program still refers to of the old store."""
+        """Join what was made, and what the program still refers to of the old store."""
         constants = [op for op in self.module.body.block.ops if isinstance(op, ConstantOp)]
         keys = [op.value.key for op in constants if isinstance(op.value, RefAttr)]
         self.store.merge(self.given.store.select({k: k for k in keys if k not in self.store}))

@@ -34,7 +34,7 @@ from fewbit.quant.cache_scheme import CacheScheme
 from fewbit.quant.recipe_text import (
     SUFFIXES,
     Source,
-    quoted,
+    quote,
     read_file,
     read_json,
     write_json,
@@ -172,7 +172,7 @@ class Recipe(BaseModel):
         return hash(str(self))
 
     @model_serializer
-    def _written(self) -> dict[str, Any]:
+    def _serialize(self) -> dict[str, Any]:
         data: dict[str, Any] = {"version": self.version}
         if self.cache is not None:
             data[_CACHE] = str(self.cache)
@@ -311,7 +311,7 @@ def _scheme(value: Any, place: Place) -> LayerScheme:
             inner = cast(Mapping[str, Any], value)
             if place.layer is not None and not set(inner) & set(LayerScheme.model_fields):
                 dotted = f"{place.layer}.{next(iter(inner), '…')}"
-                error.hint = f'in TOML a name with dots is quoted: {quoted(dotted)} = "w4a8"'
+                error.hint = f'in TOML a name with dots is quoted: {quote(dotted)} = "w4a8"'
         raise error.at(**vars(place)) from None
 
 

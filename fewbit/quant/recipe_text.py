@@ -35,13 +35,13 @@ class Source:
         return Place(file=self.file, line=line, layer=layer)
 
     def _line_of(self, key: str) -> int | None:
-        spellings = "|".join(re.escape(s) for s in (quoted(key), json.dumps(key), f"'{key}'", key))
+        spellings = "|".join(re.escape(s) for s in (quote(key), json.dumps(key), f"'{key}'", key))
         match = re.search(rf"(?<![\w.])({spellings})\s*[:=\].]", self.text)
         return self.text.count("\n", 0, match.start(1)) + 1 if match else None
 
 
 def read_file(path: PathLike) -> tuple[Any, Source]:
-    """What a recipe file says, and the source to place errors in."""
+    """Return what a recipe file says, and the source to place errors in."""
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise UsageError(
@@ -90,22 +90,22 @@ def write_toml(data: Mapping[str, Any]) -> str:
     for key, value in data.items():
         if isinstance(value, Mapping):
             table = cast(Mapping[str, str], value)
-            lines += ["", f"[{key}]", *(f"{_key(k)} = {quoted(v)}" for k, v in table.items())]
+            lines += ["", f"[{key}]", *(f"{_key(k)} = {quote(v)}" for k, v in table.items())]
         elif isinstance(value, list):
-            items = "".join(f"  {quoted(item)},\n" for item in cast(list[str], value))
+            items = "".join(f"  {quote(item)},\n" for item in cast(list[str], value))
             lines.append(f"{key} = [\n{items}]")
         else:
-            lines.append(f"{key} = {quoted(value) if isinstance(value, str) else value}")
+            lines.append(f"{key} = {quote(value) if isinstance(value, str) else value}")
     return "\n".join(lines) + "\n"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A string as both TOML and JSON read it."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else quoted(name)
+    return name if _BARE_KEY.fullmatch(name) else quote(name)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

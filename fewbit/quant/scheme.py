@@ -41,6 +41,14 @@ _TEXT = re.compile(
     r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
     r"(h(?P<hadamard>[0-9]{1,9}))?(?P<words>(-[a-z0-9]*)*)"
 )
+_FAMILIAR = {
+    ("float", "float32", "f32", "fp32", "none"): FLOAT,
+    ("int8", "i8", "8bit", "w8"): "w8a8",
+    ("int4", "i4", "4bit", "w4", "q4"): "w4a8",
+    ("ternary",): "w1.58a8",
+    ("binary",): "w1a8",
+}
+"""What other tools and papers call such schemes, and what is nearest to it here."""
 _WORDS: dict[str, tuple[str, object]] = {
     "tensor": ("granularity", "tensor"),
     "mean": ("mode", "mean"),
@@ -131,7 +139,7 @@ class LayerScheme(BaseModel):
         return "-".join([widths + group + rotation, *words])
 
     @model_serializer
-    def _written(self) -> str:
+    def _serialize(self) -> str:
         return str(self)
 
     @model_validator(mode="wrap")
@@ -188,13 +196,21 @@ def check_blocks(scheme: LayerScheme, shape: tuple[int, ...]) -> None:
         )
 
 
+def _hint_for(text: str) -> str:
+    """Return how a scheme is written; for what other tools call theirs, the scheme itself."""
+    known = next((scheme for names, scheme in _FAMILIAR.items() if text in names), None)
+    if known is not None:
+        return f"write '{known}'"
+    return f"{_GRAMMAR}; or 'fp' for float"
+
+
 def _fields_of(text: str) -> dict[str, object]:
     plain = text.strip().lower()
     if plain == FLOAT:
         return {}
     match = _TEXT.fullmatch(plain)
     if match is None:
-        raise UsageError(f"'{text}' is not a scheme", hint=f"{_GRAMMAR}; or 'fp' for float")
+        raise UsageError(f"'{text}' is not a scheme", hint=_hint_for(plain))
     fields: dict[str, object] = {"weight": match["weight"], "act": match["act"]}
     fields |= {name: int(match[name]) for name in ("group", "hadamard") if match[name]}
     for word in match["words"].split("-")[1:]:
@@ -210,7 +226,7 @@ def _fields_of(text: str) -> dict[str, object]:
 
 
 def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
-    """What a scheme says that could have no effect, or contradicts itself."""
+    """Return what a scheme says that could have no effect, or contradicts itself."""
     if (scheme.group is not None) != (scheme.granularity == "group"):
         yield (
             f"granularity '{scheme.granularity}' with group {scheme.group}",

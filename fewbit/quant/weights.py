@@ -113,7 +113,7 @@ def _constants(program: Program) -> dict[str, ConstantOp]:
 
 
 def _is_asked(program: Program, layers: set[str]) -> bool:
-    """Whether the recipe itself leaves a weight float that these layers read."""
+    """Return whether the recipe itself leaves a weight float that these layers read."""
     if program.recipe is None:
         return False
     recipe, registered = Recipe.of(program.recipe), registered_layers(program.module)
@@ -211,7 +211,7 @@ class _Trace:
         return _join(results)
 
     def _regions(self, op: Operation) -> list[Origin]:
-        """What the regions of an op hand on; those of tensor ops are given indices only."""
+        """Return what the regions of an op hand on; those of tensor ops are given indices only."""
         given = CONSTANT if op.dialect_name() == "tensor" else COMPUTED
         blocks = (block for region in op.regions for block in region.blocks)
         return [origin for b in blocks for origin in self._block(b, [given] * len(b.args))]
@@ -239,7 +239,7 @@ def _is_matrix(constant: ConstantOp) -> bool:
 
 
 def _looked_up(source: Origin, index: Origin) -> Origin:
-    """What an index takes out of a tensor; by one that a run computes, rows of a table."""
+    """Return what an index takes out of a tensor; by one that a run computes, rows of a table."""
     if source.computed or not index.computed:
         return source
     return Origin(computed=True, constants=source.constants)

@@ -54,8 +54,8 @@ def cuts_of(model: ModelProto) -> Iterator[ModelProto]:
 
 def _smaller(model: ModelProto, cut: ModelProto) -> Iterator[ModelProto]:
     """Return the cut if it has fewer nodes, and they make all of its outputs."""
-    made = {name for node in cut.graph.node for name in node.output}
-    if size_of(cut) < size_of(model) and made.issuperset(o.name for o in cut.graph.output):
+    outputs = {name for node in cut.graph.node for name in node.output}
+    if size_of(cut) < size_of(model) and outputs.issuperset(o.name for o in cut.graph.output):
         yield cut
 
 

@@ -20,18 +20,18 @@ def types_of(model: ModelProto) -> Types:
     """Return the tensors whose types are known."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    known = _inferred(copy)
+    known = _infer(copy)
     for node in model.graph.node:
         if node.op_type != "Loop" or known.keys() >= {name for name in node.output if name}:
             continue
         results = _results_of_loop(node, known, model)
         if results:
             copy.graph.value_info.extend(results)
-            known = _inferred(copy)
+            known = _infer(copy)
     return known
 
 
-def _inferred(model: ModelProto) -> Types:
+def _infer(model: ModelProto) -> Types:
     with suppress(Exception):  # a model that ONNX cannot read through still has its inputs
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = model.graph
@@ -55,24 +55,24 @@ def _results_of_loop(
         return []
     number, condition, *inner = (value.name for value in body.input)
     given = [_value(number, TensorProto.INT64, []), _value(condition, TensorProto.BOOL, [])]
-    given += [_renamed(known[name], own) for name, own in zip(carried, inner, strict=True)]
+    given += [_rename(known[name], own) for name, own in zip(carried, inner, strict=True)]
     own = {value.name for value in given}
     given += [value for name, value in known.items() if name not in own]
-    found = _inferred(_model_of(body, given, model))
+    types = _infer(_model_of(body, given, model))
     results: list[ValueInfoProto] = []
     for at, (name, value) in enumerate(zip(node.output, body.output[1:], strict=True)):
-        if not name or value.name not in found:
+        if not name or value.name not in types:
             continue
-        type = found[value.name]
-        results.append(_renamed(type, name) if at < len(carried) else _stacked(type, name))
+        type = types[value.name]
+        results.append(_rename(type, name) if at < len(carried) else _stack(type, name))
     return results
 
 
 def _model_of(body: GraphProto, inputs: list[ValueInfoProto], model: ModelProto) -> ModelProto:
     """Return a body as a model of its own; what it reads from outside is an input."""
-    made = {name for node in body.node for name in node.output}
-    made |= {tensor.name for tensor in body.initializer}
-    given = [value for value in inputs if value.name not in made]
+    computed = {name for node in body.node for name in node.output}
+    computed |= {tensor.name for tensor in body.initializer}
+    given = [value for value in inputs if value.name not in computed]
     outputs = [helper.make_empty_tensor_value_info(value.name) for value in body.output]
     graph = helper.make_graph(body.node, "body", given, outputs, body.initializer)
     return helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
@@ -82,14 +82,14 @@ def _value(name: str, element: int, shape: list[int]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element, shape)
 
 
-def _renamed(value: ValueInfoProto, name: str) -> ValueInfoProto:
+def _rename(value: ValueInfoProto, name: str) -> ValueInfoProto:
     copy = ValueInfoProto()
     copy.CopyFrom(value)
     copy.name = name
     return copy
 
 
-def _stacked(value: ValueInfoProto, name: str) -> ValueInfoProto:
+def _stack(value: ValueInfoProto, name: str) -> ValueInfoProto:
     """Return the type of the values of all rounds, one after another."""
     type = value.type.tensor_type
     sizes = [size.dim_value if size.HasField("dim_value") else None for size in type.shape.dim]

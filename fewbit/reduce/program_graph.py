@@ -39,7 +39,7 @@ def cuts_of(program: Program) -> Iterator[Program]:
     results = len(_end(block).operands)
     if results > 1:
         for number in range(results):
-            yield _changed(program, lambda b, n=number: _return(b, [_end(b).operands[n]]))
+            yield _change(program, lambda b, n=number: _return(b, [_end(b).operands[n]]))
     for number in halves_first(len(ops)):
         yield from _smaller(program, lambda b, n=number: _return(b, _candidates(b)[n].results))
     for number in halves_first(len(ops)):
@@ -54,12 +54,12 @@ def cuts_of(program: Program) -> Iterator[Program]:
 
 
 def _smaller(program: Program, change: Change) -> Iterator[Program]:
-    smaller = _changed(program, change)
+    smaller = _change(program, change)
     if size_of(smaller) < size_of(program):
         yield smaller
 
 
-def _changed(program: Program, change: Change) -> Program:
+def _change(program: Program, change: Change) -> Program:
     """Return a copy with the change, without what nothing needs any more."""
     copy = program.copy()
     entry = _entry(copy)

@@ -80,7 +80,7 @@ class Assembler:
         return self.label(name)
 
     def fresh(self, name: str) -> str:
-        """Return a label that nobody has: names of loops need not be invented."""
+        """Return a label that is not taken: names of loops need not be invented."""
         self._fresh += 1
         return f".{name}.{self._fresh}"
 

@@ -158,9 +158,9 @@ class EmulatedLibrary:
             if kind == "SHAPE":
                 raise ShapeError(f"the inputs do not fit together: {meaning}")
             raise Error(f"the compiled program reports an error: {meaning}")
-        told = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        complaint = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise UnsupportedError(
-            f"{self.emulator.program} does not run the library: {told}",
+            f"{self.emulator.program} does not run the library: {complaint}",
             hint="an older qemu lacks instructions of newer processors; update it, or compile for "
             f"cpu:{self.emulator.architecture}",
         )

@@ -64,10 +64,10 @@ class Flow:
     @cached_property
     def transfers(self) -> dict[str, list[int]]:
         """The transfers of each value, by their numbers."""
-        found: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         for number, transfer in enumerate(self.manifest.transfers):
-            found.setdefault(transfer.value.name, []).append(number)
-        return found
+            numbers.setdefault(transfer.value.name, []).append(number)
+        return numbers
 
     def home(self, name: str) -> str:
         """Return the target on whose device a value is first."""

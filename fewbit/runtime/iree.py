@@ -101,7 +101,7 @@ class IreeModule:
         return find_function(self.manifest, name)
 
     def result_format(self, function: Function) -> Callable[[Sequence[Array]], str] | None:
-        """How results of a module that was made of plain MLIR are printed: as IREE's tool does."""
+        """Print results of a module made of plain MLIR as IREE's tool does."""
         if "source" not in self.manifest.options:
             return None
         from fewbit.runtime.buffer_view import format_result

@@ -269,7 +269,7 @@ def _load(path: Path, manifest: Manifest, weights: Path | None) -> ctypes.CDLL:
     if not _runs_here(manifest):
         raise UnsupportedError("this machine does not execute the library's code", hint=hint)
     if "blas" in manifest.options:
-        Cblas.recorded(manifest.options["blas"], needed_by(elf)).load()
+        Cblas.of_record(manifest.options["blas"], needed_by(elf)).load()
     # A path that was loaded before gives the library that was there then: each load has its own.
     with TemporaryDirectory(prefix="fewbit-load-") as folder:
         link = Path(folder) / path.name
@@ -279,7 +279,7 @@ def _load(path: Path, manifest: Manifest, weights: Path | None) -> ctypes.CDLL:
         except OSError as e:
             raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
     mapped = None if weights is None else _give_weights(library, weights, manifest.name)
-    # Its functions refer to it, so nobody can call them then. Its threads end when it is unloaded.
+    # Its functions refer to it, so nothing can call them then. Its threads end when it is unloaded.
     weakref.finalize(library, _unload, library._handle, mapped).atexit = False
     return library
 

@@ -28,15 +28,18 @@ def search(
     searcher: str = "auto",
     trials: int = 60,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | str = 1,
     front: int = 8,
     qat: int = 0,
     train: int = 0,
+    measured: bool = False,
     samples: int | None = None,
     weights: Sequence[WidthLike] | None = None,
     acts: Sequence[WidthLike] | None = None,
     rules: Sequence[str] = ("max", "mse"),
     groups: Sequence[int] = (),
+    act_scales: Sequence[str] = ("dynamic",),
+    schemes: Sequence[SchemeLike] = (),
     tie: str = "none",
     keep: Mapping[str, SchemeLike] | None = None,
     free_ends: bool = False,
@@ -54,13 +57,15 @@ def search(
     perplexity, sqnr, or a function of outputs and labels; what the data allows if not given.
 
     `qat` is how many epochs candidates are trained after rounding, and `train` how many the model
-    itself is, before. With `output`, a folder, the run can be stopped and goes on where it was, and
+    itself is, before. With `measured`, budgets of cycles or latency are those of compiled programs
+    on the target or its simulator, and not of its model. `workers` is a number, or "ray://..." for
+    a cluster. With `output`, a folder, the run can be stopped and goes on where it was, and
     recipes, table and plot are written there. See docs/search.md for everything else.
     """
     from fewbit.search.budget import read_budgets
     from fewbit.search.load import Asked
     from fewbit.search.plan import SpaceOptions
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.targets.compile import name_of
 
     space = SpaceOptions(
@@ -68,6 +73,8 @@ def search(
         acts=None if acts is None else tuple(acts),
         rules=tuple(rules),
         groups=tuple(groups),
+        act_scales=tuple(act_scales),
+        schemes=tuple(schemes),
         tie=tie,
         keep=dict(keep or {}),
         free_ends=free_ends,
@@ -83,6 +90,7 @@ def search(
         seed=seed,
         workers=workers,
         qat=qat,
+        measured=measured,
         space=space,
     )
     with TemporaryDirectory(prefix="fewbit-search-") as temporary:
@@ -97,5 +105,5 @@ def search(
             train=train,
             folder=folder,
         )
-        with opened(asked, settings, folder) as run:
+        with open_search(asked, settings, folder) as run:
             return run.run()

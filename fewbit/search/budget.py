@@ -119,7 +119,10 @@ class Limit:
         return self.table.name
 
     def is_met(self, candidate: Candidate) -> bool:
-        return self.limit is None or self.table.of(candidate) <= self.limit * (1 + _TINY)
+        return self.allows(self.table.of(candidate))
+
+    def allows(self, value: float) -> bool:
+        return self.limit is None or value <= self.limit * (1 + _TINY)
 
     def room(self, candidate: Sequence[int]) -> float:
         """Return how much more a candidate may cost; less than 0 where it exceeds the limit."""
@@ -129,7 +132,7 @@ class Limit:
     @property
     def is_reachable(self) -> bool:
         """Whether some candidate meets the limit."""
-        return self.limit is None or self.table.least <= self.limit * (1 + _TINY)
+        return self.allows(self.table.least)
 
     def show(self, value: float) -> str:
         """Return an amount, and which part it is of what 8 bits take."""

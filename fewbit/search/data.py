@@ -67,6 +67,11 @@ class SearchData:
     def has_labels(self) -> bool:
         return self.selection.labels is not None
 
+    @property
+    def for_scales(self) -> Examples:
+        """Those that static scales come from: for training, if there are any."""
+        return self.selection if self.train is None else self.train
+
     def fit(self, signature: Signature) -> SearchData:
         """Return the data as inputs of a model; images of data by name are fitted to its size."""
         specs = signature.inputs

@@ -7,13 +7,16 @@ from typing import Any
 
 from fewbit.errors import MissingToolError
 
+OTHERWISE = {"search": "; --searcher random needs nothing"}
+"""What to do where a package cannot be had."""
 
-def import_extra(module: str, package: str) -> Any:
+
+def import_extra(module: str, package: str, extra: str = "search") -> Any:
     """Return a module of an optional package, or say how to get it."""
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingToolError(
             f"this needs {package}, which is not installed",
-            hint="pip install 'fewbit[search]'; --searcher random needs nothing",
+            hint=f"pip install 'fewbit[{extra}]'{OTHERWISE.get(extra, '')}",
         ) from error

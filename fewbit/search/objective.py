@@ -91,9 +91,9 @@ def find_objective(name: str | Measure | None, *, has_data: bool, has_labels: bo
     if name is None:
         name = "accuracy" if has_labels else "kl" if has_data else "sqnr"
     if callable(name):
-        return Objective(USER, True, False, measure=name)
+        return _user(name)
     if ".py:" in name:
-        return Objective(USER, True, False, measure=_load(name))
+        return _user(_load(name))
     if name not in OBJECTIVES:
         close = get_close_matches(name, OBJECTIVES, n=1)
         known = f"objectives are {', '.join(OBJECTIVES)}, and file.py:function"
@@ -110,6 +110,19 @@ def find_objective(name: str | Measure | None, *, has_data: bool, has_labels: bo
     return objective
 
 
+def objective_named(name: str) -> Objective:
+    """Return an objective whose numbers are known; one of no known name is a user's."""
+    return OBJECTIVES.get(name) or Objective(name, True, False)
+
+
+def _user(function: Measure) -> Objective:
+    """Return an objective with the name of a user's function."""
+    name = getattr(function, "__name__", "")
+    taken = (*OBJECTIVES, "")
+    name = USER if name in taken or not name.isidentifier() else name
+    return Objective(name, True, False, measure=function)
+
+
 def measure(
     outputs: Array, reference: Array, labels: Array | None, objective: Objective
 ) -> dict[str, float]:
@@ -124,7 +137,7 @@ def measure(
         numbers["loss"] = float(cross_entropy(outputs, labels).mean())
         numbers["perplexity"] = float(np.exp(min(numbers["loss"], 700.0)))
     if objective.measure is not None:
-        numbers[USER] = _call(objective.measure, outputs, labels)
+        numbers[objective.name] = _call(objective.measure, outputs, labels)
     if objective.name not in numbers:
         raise UsageError(
             f"outputs of shape {outputs.shape} have no {objective.name}",

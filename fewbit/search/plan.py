@@ -11,17 +11,19 @@ from dataclasses import dataclass, field, replace
 from fewbit.errors import Error, UsageError
 from fewbit.numerics import Width
 from fewbit.numerics.widths import WidthLike
-from fewbit.quant.scheme import SchemeLike
+from fewbit.quant.scheme import LayerScheme, SchemeLike
 from fewbit.search.budget import Budget, Limit, make_limits
 from fewbit.search.costs import Cost
 from fewbit.search.layer_costs import bops, cbops, size
 from fewbit.search.load import Loaded
+from fewbit.search.measured_costs import Measured
 from fewbit.search.objective import Measure, Objective, find_objective
 from fewbit.search.space import FEW_ACTS, WEIGHTS, Choices, Space, make_space
 from fewbit.search.target_costs import cycles, energy, latency, memory, supported_widths
 from fewbit.targets.registry import find_target
 
 RULES = ("max", "mean", "mse")
+ACT_SCALES = ("dynamic", "static")
 COSTS_OF_ACTS = ("bops", "cbops", "cycles", "energy")
 """Costs that depend on the widths of activations."""
 MANY = 10**7
@@ -35,6 +37,9 @@ class SpaceOptions:
     acts: tuple[WidthLike, ...] | None = None
     rules: tuple[str, ...] = ("max", "mse")
     groups: tuple[int, ...] = ()
+    act_scales: tuple[str, ...] = ("dynamic",)
+    schemes: tuple[SchemeLike, ...] = ()
+    """What layers may have, one by one, in place of all the above."""
     tie: str = "none"
     keep: Mapping[str, SchemeLike] = field(default_factory=dict[str, SchemeLike])
     free_ends: bool = False
@@ -42,15 +47,33 @@ class SpaceOptions:
     def choices(self, target: str, budgets: Sequence[Budget]) -> Choices:
         """Return the widths that the target has, of those that are asked for."""
         device = supported_widths(find_target(target))
+        if self.schemes:
+            return Choices((), given=_read_schemes(self.schemes, device, target))
         depends = any(each.cost.partition(":")[0] in COSTS_OF_ACTS for each in budgets)
         weights = _supported(self.weights or WEIGHTS, device, target, self.weights is not None)
         few = self.acts or (FEW_ACTS if depends else ("8",))
         acts = _supported(few, device, target, self.acts is not None)
-        for rule in self.rules:
-            if rule not in RULES:
-                hint = f"rules are {', '.join(RULES)}"
-                raise UsageError(f"there is no rule '{rule}' of scales", hint=hint)
-        return Choices(weights, acts, self.rules, (None, *self.groups))
+        _check_words(self.rules, RULES, "rule", "of scales of weights")
+        _check_words(self.act_scales, ACT_SCALES, "kind", "of scales of activations")
+        return Choices(weights, acts, self.rules, (None, *self.groups), self.act_scales)
+
+
+def _read_schemes(
+    texts: Sequence[SchemeLike], device: tuple[int, ...] | None, target: str
+) -> tuple[LayerScheme, ...]:
+    schemes = tuple(LayerScheme.of(each) for each in texts)
+    widths = [width for each in schemes for width in (each.weight, each.act) if width is not None]
+    _supported(tuple(widths), device, target, True)
+    return schemes
+
+
+def _check_words(given: tuple[str, ...], known: tuple[str, ...], what: str, of: str) -> None:
+    """Refuse a list that is empty, or has what is not known."""
+    wrong = next((each for each in given if each not in known), None)
+    if wrong is not None or not given:
+        said = "there is no" if wrong is None else f"there is no {what} '{wrong}'"
+        said = f"{said} {what} {of}" if wrong is None else f"{said} {of}"
+        raise UsageError(said, hint=f"{what}s are {', '.join(known)}")
 
 
 def _supported(
@@ -91,6 +114,7 @@ def make_plan(
     target: str,
     budgets: Sequence[Budget],
     objective: str | Measure | None,
+    measured: Measured | None = None,
 ) -> Plan:
     """Return the plan of a search; refuse one that has nothing to choose, or cannot be met."""
     data = loaded.data
@@ -103,7 +127,7 @@ def make_plan(
             f"there is nothing to choose: every layer has one scheme on {target}",
             hint="allow more widths, or choose a target with several",
         )
-    costs = list(_costs(loaded, target, budgets))
+    costs = list(_costs(loaded, space, target, budgets, measured))
     limits = make_limits(costs, budgets, space)
     check_limits(limits, lambda: _free_limits(loaded, options, target, budgets, costs))
     return Plan(chosen, space, limits)
@@ -119,7 +143,9 @@ def _space(loaded: Loaded, options: SpaceOptions, target: str, budgets: Sequence
     )
 
 
-def _costs(loaded: Loaded, target: str, budgets: Sequence[Budget]) -> Iterator[Cost]:
+def _costs(
+    loaded: Loaded, space: Space, target: str, budgets: Sequence[Budget], measured: Measured | None
+) -> Iterator[Cost]:
     """Yield the costs that have budgets, in their order; and the size always."""
     for name in dict.fromkeys([*(each.cost for each in budgets), "size"]):
         kind, _, machine = name.partition(":")
@@ -133,6 +159,8 @@ def _costs(loaded: Loaded, target: str, budgets: Sequence[Budget]) -> Iterator[C
             case "memory":
                 constants = size(loaded.program, loaded.layers)
                 yield memory(loaded.program, constants, find_target(target))
+            case "cycles" | "latency" if measured is not None:
+                yield measured.cost(kind, machine, space)
             case "cycles":
                 yield cycles(loaded.program, loaded.inputs, find_target(target), machine)
             case "energy":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fewbit.search.costs import amount
 
 if TYPE_CHECKING:
-    from fewbit.search.result import Result
+    from fewbit.search.result import Point, Result
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 50, 34, 20
 TICKS = 5
@@ -20,11 +20,13 @@ CELL, ROW = 58, 26
 
 
 def plot_front(result: Result) -> str:
-    """Return all points by their cost and objective, with the front as a line."""
+    """Return all points by their cost and objective, with the front as steps.
+
+    A step is what the best recipe of at most so much cost is worth. Points say their recipe where
+    the mouse is over them.
+    """
     cost = result.ranges[0]
-    points = [
-        (each.costs[cost.name], each.metrics[result.objective], each) for each in result.points
-    ]
+    points = [(*_place(each, result), each) for each in [*result.points, result.widest]]
     reference = result.reference.get(result.objective)
     xs = [x for x, _, _ in points] + ([cost.limit] if cost.limit is not None else [])
     ys = [y for _, y, _ in points] + ([reference] if reference is not None else [])
@@ -34,14 +36,21 @@ def plot_front(result: Result) -> str:
         parts.append(axes.horizontal(reference, "float"))
     if cost.limit is not None:
         parts.append(axes.vertical(cost.limit, "budget"))
-    front = result.front
-    parts += [axes.dot(x, y, OTHER if p.fits else OVER) for x, y, p in points if p not in front]
-    line = [(p.costs[cost.name], p.metrics[result.objective]) for p in front]
-    parts.append(axes.line(line, FRONT))
-    parts += [axes.dot(x, y, FRONT) for x, y in line]
-    if (best := result.best) is not None:
-        parts.append(axes.dot(best.costs[cost.name], best.metrics[result.objective], BEST, 6))
+    front, best, wide = result.front, result.best, result.widest
+    for x, y, point in points[:-1]:
+        if point not in front:
+            parts.append(axes.dot(x, y, OTHER if point.fits else OVER, note=str(point.recipe)))
+    parts.append(axes.steps([_place(each, result) for each in front], FRONT))
+    parts += [axes.dot(*_place(p, result), FRONT, note=str(p.recipe)) for p in front]
+    parts.append(axes.ring(*_place(wide, result), FRONT, "8 bits"))
+    if best is not None:
+        parts.append(axes.dot(*_place(best, result), BEST, 6, str(best.recipe)))
+        parts.append(axes.label(*_place(best, result), f"best, {result.show(best.metrics)}"))
     return _svg(WIDTH, HEIGHT, parts)
+
+
+def _place(point: Point, result: Result) -> tuple[float, float]:
+    return point.costs[result.ranges[0].name], point.metrics[result.objective]
 
 
 def plot_sensitivity(
@@ -112,13 +121,32 @@ class _Axes:
             parts.append(_text(LEFT - 8, up + 4, shown, "end"))
         return parts
 
-    def dot(self, x: float, y: float, colour: str, radius: float = 3.5) -> str:
+    def dot(self, x: float, y: float, colour: str, radius: float = 3.5, note: str = "") -> str:
         across, up = self.at(x, y)
-        return f'<circle cx="{across:.1f}" cy="{up:.1f}" r="{radius}" fill="{colour}"/>'
+        circle = f'<circle cx="{across:.1f}" cy="{up:.1f}" r="{radius}" fill="{colour}"'
+        return f"{circle}><title>{escape(note)}</title></circle>" if note else f"{circle}/>"
 
-    def line(self, points: Sequence[tuple[float, float]], colour: str) -> str:
-        spots = " ".join(f"{a:.1f},{b:.1f}" for a, b in (self.at(*each) for each in points))
-        return f'<polyline points="{spots}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+    def ring(self, x: float, y: float, colour: str, label: str) -> str:
+        across, up = self.at(x, y)
+        ring = f'<circle cx="{across:.1f}" cy="{up:.1f}" r="4" fill="white" stroke="{colour}"/>'
+        return ring + _text(across, up + 18, label)
+
+    def label(self, x: float, y: float, text: str) -> str:
+        """Return a text beside a point, on the side where there is room."""
+        across, up = self.at(x, y)
+        is_right = across > (LEFT + WIDTH) / 2
+        return _text(
+            across + (-10 if is_right else 10), up + 16, text, "end" if is_right else "start"
+        )
+
+    def steps(self, points: Sequence[tuple[float, float]], colour: str) -> str:
+        spots: list[tuple[float, float]] = []
+        for x, y in points:
+            spots += [(x, spots[-1][1]), (x, y)] if spots else [(x, y)]
+        if spots:
+            spots.append((self.x[1], spots[-1][1]))
+        text = " ".join(f"{a:.1f},{b:.1f}" for a, b in (self.at(*each) for each in spots))
+        return f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
 
     def horizontal(self, y: float, label: str) -> str:
         _, up = self.at(self.x[0], y)

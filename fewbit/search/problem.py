@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -38,9 +38,15 @@ class Problem:
     trials: int
     front: int = 0
     """Points of the front beside the best one that are looked for."""
+    exceeding: Collection[Candidate] = ()
+    """Candidates that turned out to exceed a limit."""
     _sensitivity: Sensitivity | None = field(default=None, init=False)
 
     def is_met(self, candidate: Candidate) -> bool:
+        return candidate not in self.exceeding and self.is_within(candidate)
+
+    def is_within(self, candidate: Candidate) -> bool:
+        """Return whether a candidate meets all limits, as far as costs of layers tell."""
         return all(limit.is_met(candidate) for limit in self.limits)
 
     @property
@@ -82,7 +88,7 @@ class Problem:
                 chosen[unit] = choice
         repaired = tuple(chosen)
         # What one limit asks for may break another: bits that are taken are never given back.
-        return repaired if self.is_met(repaired) else self.repair(repaired, rng)
+        return repaired if self.is_within(repaired) else self.repair(repaired, rng)
 
     def random(self, rng: np.random.Generator) -> Candidate:
         """Return a random candidate within all limits, mostly near them."""

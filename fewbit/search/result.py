@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -13,21 +15,27 @@ from pydantic import Field, ValidationError
 from fewbit.base.files import PathLike, replacing_file
 from fewbit.base.folders import Record
 from fewbit.errors import Place, UsageError
+from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
+from fewbit.quant.scheme import LayerScheme
 from fewbit.search.costs import amount
 from fewbit.search.front import pareto_front
-from fewbit.search.objective import OBJECTIVES, USER, Objective
+from fewbit.search.objective import Objective, objective_named
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 FILE = "run.json"
 BEST = "best.toml"
+SCALES = ".json"
+"""Ends the name of what is beside a recipe that has static scales of activations."""
 FRONT = "front"
 TABLE = "table.csv"
 PLOT = "front.svg"
-LONGEST = 100
-"""How much of a recipe a table shows."""
+LONGEST = 40
+"""How long a recipe may be that a table shows as it is."""
+MANY = 24
+"""Layers that a table does not show one by one."""
 
 
 class Point(Record):
@@ -39,10 +47,20 @@ class Point(Record):
     costs: dict[str, float]
     fits: bool = True
     """Whether it is within all budgets."""
+    scales: dict[str, float] = Field(default_factory=dict[str, float])
+    """Static scales of activations, by layer."""
+    measured: dict[str, float] = Field(default_factory=dict[str, float])
+    """Costs of the whole program, where it was compiled and measured."""
 
     @cached_property
     def recipe(self) -> Recipe:
         return Recipe.with_exceptions(Recipe.of({"layers": self.schemes}).layers)
+
+    def save(self, path: Path) -> None:
+        """Write the recipe, and beside it the scales that it needs."""
+        self.recipe.save(path)
+        if self.scales:
+            Calibration(self.scales).save(path.with_suffix(SCALES))
 
 
 class CostRange(Record):
@@ -139,7 +157,7 @@ class Result(Record):
 
     @property
     def kind(self) -> Objective:
-        return OBJECTIVES.get(self.objective) or Objective(USER, True, False)
+        return objective_named(self.objective)
 
     def value(self, metrics: dict[str, float]) -> tuple[float, float]:
         return self.kind.value(metrics)
@@ -158,14 +176,12 @@ class Result(Record):
 
         self.save(folder)
         (folder / FRONT).mkdir(parents=True, exist_ok=True)
-        for old in (folder / FRONT).glob("*.toml"):
+        for old in [*(folder / FRONT).iterdir(), *folder.glob(f"{Path(BEST).stem}.*")]:
             old.unlink()
         for number, point in enumerate(self.front, start=1):
-            point.recipe.save(folder / FRONT / f"{number:02}.toml")
+            point.save(folder / FRONT / f"{number:02}.toml")
         if self.best is not None:
-            self.best.recipe.save(folder / BEST)
-        else:
-            (folder / BEST).unlink(missing_ok=True)
+            self.best.save(folder / BEST)
         for name, text in ((TABLE, self.csv()), (PLOT, plot_front(self))):
             with replacing_file(folder / name) as file:
                 file.write(text.encode())
@@ -208,23 +224,30 @@ class Result(Record):
 
         table = Table(title=self.title, title_justify="left")
         table.add_column("")
-        for name in (self.objective, *(each.name for each in self.ranges), "recipe"):
-            justify = "left" if name == "recipe" else "right"
+        recipes = "recipe" if self._describe is not _bits_of else "bits of layers"
+        for name in (self.objective, *(each.name for each in self.ranges), recipes):
+            justify = "left" if name == recipes else "right"
             table.add_column(name, justify=justify, overflow="fold")
-        front = self.front
+        front, described = self.front, self._describe
         for number, point in enumerate(front, start=1):
             mark = "best" if point == self.best else f"{number:02}"
-            table.add_row(mark, *self._cells(point))
+            table.add_row(mark, *self._cells(point), described(point))
         if self.best is not None and self.best not in front:
-            table.add_row("best", *self._cells(self.best))
+            table.add_row("best", *self._cells(self.best), described(self.best))
         table.add_section()
-        table.add_row("8 bits", *self._cells(self.widest))
+        table.add_row("8 bits", *self._cells(self.widest), described(self.widest))
         table.add_row("float", self.show(self.reference), *[""] * (len(self.ranges) + 1))
         return table
 
+    @property
+    def _describe(self) -> Callable[[Point], str]:
+        """What a table says of a recipe: all of it, where all are short."""
+        longest = max((len(str(point.recipe)) for point in self.front), default=0)
+        return _bits_of if longest > LONGEST else lambda point: str(point.recipe)
+
     def _cells(self, point: Point) -> list[str]:
         costs = [each.show(point.costs[each.name]) for each in self.ranges]
-        return [self.show(point.metrics), *costs, _shorten(str(point.recipe))]
+        return [self.show(point.metrics), *costs]
 
     @property
     def title(self) -> str:
@@ -241,12 +264,20 @@ class Result(Record):
         costs = ", ".join(f"{r.name} {r.show(self.best.costs[r.name])}" for r in self.ranges)
         lines = [f"best: {self.objective} {self.show(self.best.metrics)} at {costs}"]
         lines[0] += f" (float {self.show(self.reference)}, {self.examples} examples to choose by)"
+        if self.best.measured:
+            whole = (f"{r.name} {r.show(self.best.measured[r.name])}" for r in self._measured)
+            lines.append(f"measured as a whole: {', '.join(whole)}")
         if self.test is not None:
             lines.append(
                 f"test: {self.objective} {self.show(self.test.best)} "
                 f"(float {self.show(self.test.reference)}, {self.test.examples} examples)"
             )
         return "\n".join(lines)
+
+    @property
+    def _measured(self) -> list[CostRange]:
+        known = {} if self.best is None else self.best.measured
+        return [each for each in self.ranges if each.name in known]
 
     def __str__(self) -> str:
         return self.summary()
@@ -260,7 +291,10 @@ class Result(Record):
 
         heads = ["", self.objective, *(each.name for each in self.ranges), "recipe"]
         rows = [
-            "".join(f"<td>{escape(cell)}</td>" for cell in (mark, *self._cells(point)))
+            "".join(
+                f"<td>{escape(cell)}</td>"
+                for cell in (mark, *self._cells(point), str(point.recipe))
+            )
             for mark, point in (
                 *((("best" if p == self.best else ""), p) for p in self.front),
                 ("8 bits", self.widest),
@@ -273,9 +307,23 @@ class Result(Record):
         )
 
 
-def _shorten(text: str) -> str:
-    """Return the beginning of a recipe of many layers; files have it whole."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _bits_of(point: Point) -> str:
+    """Return the bits of layers in their order, or how many have which."""
+    schemes = [LayerScheme.of(each) for each in point.schemes.values()]
+    acts = {str(each.act or "fp") for each in schemes}
+    bits = [
+        str(each.weight or "fp") + ("" if len(acts) == 1 else f"/{each.act or 'fp'}")
+        for each in schemes
+    ]
+    if len(bits) <= MANY:
+        return " ".join(bits)
+    counts = Counter(bits)
+    return ", ".join(f"{counts[each]} of {each}" for each in sorted(counts, key=_number))
+
+
+def _number(text: str) -> float:
+    first = text.partition("/")[0]
+    return 32.0 if first == "fp" else float(first)
 
 
 def plain(result: Result) -> dict[str, object]:

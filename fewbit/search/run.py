@@ -8,7 +8,7 @@ those that are known cost nothing. What is found so far is written as it comes.
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,15 +17,19 @@ from time import monotonic, perf_counter
 from fewbit.base.progress import progress, say
 from fewbit.errors import UsageError
 from fewbit.program.program import Program
-from fewbit.search.budget import Budget, Limit
+from fewbit.search.budget import Budget, Limit, eight_bits
+from fewbit.search.cluster import LOCAL, PREFIX, Cluster, join_cluster, read_workers
 from fewbit.search.data import Examples, SearchData
 from fewbit.search.evaluation import AsItIs, Evaluated, Evaluator, Measure
 from fewbit.search.load import Asked, Loaded, load
+from fewbit.search.measured_costs import Measured
+from fewbit.search.meters import find_meter
 from fewbit.search.objective import Measure as UserMeasure
 from fewbit.search.plan import Plan, SpaceOptions, make_plan
 from fewbit.search.problem import Problem
 from fewbit.search.result import CostRange, Point, Result, TestScore
 from fewbit.search.searchers import DEFAULT, check_searcher, make_searcher
+from fewbit.search.space import Candidate
 from fewbit.search.store import Store
 from fewbit.search.subject import FLOAT
 from fewbit.targets.registry import DEFAULT_TARGET, find_target
@@ -55,32 +59,47 @@ class Settings:
     trials: int = TRIALS
     front: int = FRONT
     seed: int = 0
-    workers: int = 1
+    workers: int | str = 1
+    """How many candidates are run at a time, or the address of a Ray cluster that runs them."""
     qat: int = 0
     """Epochs of training after rounding; 0 for none."""
+    measured: bool = False
+    """Whether cycles and latency are measured on the target, and not modelled."""
     space: SpaceOptions = field(default_factory=SpaceOptions)
 
     def check(self) -> None:
         """Refuse what is wrong before any work."""
         check_searcher(self.searcher)
         find_target(self.target)
-        if self.trials < 1 or self.workers < 1:
+        workers = read_workers(self.workers)
+        if self.trials < 1 or (isinstance(workers, int) and workers < 1):
             raise UsageError("a search has at least one trial and one worker")
-        if self.qat and self.workers > 1:
+        if self.qat and isinstance(workers, int) and workers > 1:
             raise UsageError(
                 "training in several threads would not be reproducible",
-                hint="start the same command twice: processes share a folder",
+                hint="start the same command twice, since processes share a folder, or give "
+                f"--workers {PREFIX}{LOCAL}",
             )
 
 
 class Search:
     """One run: it begins with what can be reached, and `run` does the rest."""
 
-    def __init__(self, loaded: Loaded, plan: Plan, settings: Settings, folder: Path) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        plan: Plan,
+        settings: Settings,
+        folder: Path,
+        store: Store,
+        measured: Measured | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
         self.loaded, self.plan, self.settings, self.folder = loaded, plan, settings, folder
+        self.store, self.measured, self.cluster = store, measured, cluster
+        self.workers = int(settings.workers) if cluster is None else cluster.workers
         self.data: SearchData = loaded.data
         self.objective, self.space, self.limits = plan.objective, plan.space, plan.limits
-        self.store = Store(folder)
         self.model_hash = loaded.subject.hash()
         self.measure: Measure = self._measure()
         self.evaluator = self._evaluator(self.measure, self.data.selection)
@@ -88,6 +107,10 @@ class Search:
         self.probe = self._evaluator(probe, self.data.selection) if settings.qat else self.evaluator
         self.sensed = self._evaluator(probe, self.data.selection[slice(0, SENSED)])
         self.evaluated: list[Evaluated] = []
+        self.whole: dict[Candidate, dict[str, float]] = {}
+        """Measured costs of whole candidates."""
+        self.exceeding: set[Candidate] = set()
+        """Candidates that exceed a limit when they are measured as a whole."""
         self.interrupted = False
         self.result = self._begin()
 
@@ -104,14 +127,10 @@ class Search:
         return AfterTraining(subject, self.objective, part, self.settings.qat, self.settings.seed)
 
     def _evaluator(self, measure: Measure, part: Examples) -> Evaluator:
+        if self.cluster is not None:
+            measure = self.cluster.spread(measure, self.loaded.subject.parts())
         return Evaluator(
-            self.space,
-            self.model_hash,
-            self.store,
-            measure,
-            part,
-            self.objective,
-            self.settings.workers,
+            self.space, self.model_hash, self.store, measure, part, self.objective, self.workers
         )
 
     def _begin(self) -> Result:
@@ -155,7 +174,10 @@ class Search:
             schemes={name: str(scheme) for name, scheme in schemes.items()},
             metrics=dict(each.metrics),
             costs={limit.name: limit.table.of(each.candidate) for limit in self.limits},
-            fits=all(limit.is_met(each.candidate) for limit in self.limits),
+            fits=each.candidate not in self.exceeding
+            and all(limit.is_met(each.candidate) for limit in self.limits),
+            scales=dict(self.loaded.subject.static_scales(schemes)),
+            measured=self.whole.get(each.candidate, {}),
         )
 
     @property
@@ -175,6 +197,7 @@ class Search:
             self.loaded.subject,
             self.settings.trials,
             self.settings.front,
+            self.exceeding,
         )
 
     def run(self) -> Result:
@@ -182,6 +205,7 @@ class Search:
         start = perf_counter()
         try:
             self._try_all(start)
+            self._confirm()
         except KeyboardInterrupt:
             self.interrupted = True
             say("interrupted: this is what was found so far")
@@ -201,7 +225,7 @@ class Search:
         saved = monotonic()
         with progress(f"Searching {self.settings.name}", trials) as step:
             while len(self.evaluated) < trials:
-                wanted = min(self.settings.workers, trials - len(self.evaluated))
+                wanted = min(self.workers, trials - len(self.evaluated))
                 asked = searcher.ask(wanted)
                 if not asked:
                     break
@@ -241,6 +265,20 @@ class Search:
             }
         )
 
+    def _confirm(self) -> None:
+        """Measure the best candidate as a whole; where it exceeds a limit, the next best."""
+        if self.measured is None or not self.measured.prefixes:
+            return
+        limits = {limit.name: limit for limit in self.limits}
+        wide = eight_bits(self.space)
+        while (best := self.problem().best(self.evaluated)) is not None:
+            parts = self.measured.compare(self.space.schemes(best.candidate), wide)
+            whole = {name: part * limits[name].baseline for name, part in parts.items()}
+            self.whole[best.candidate] = whole
+            if all(limits[name].allows(value) for name, value in whole.items()):
+                return
+            self.exceeding.add(best.candidate)
+
     def _test(self) -> None:
         """Run the best candidate and the float model on the test part, once."""
         best, part = self.result.best, self.data.test
@@ -277,25 +315,47 @@ class Search:
         assert self.result.best is not None
         chosen = self.evaluated[self.result.chosen or 0]
         program = self.trained_program or self.loaded.program
-        made = quantize_program(program, self.space.schemes(chosen.candidate))
+        schemes = self.space.schemes(chosen.candidate)
+        made = quantize_program(program, schemes, self.result.best.scales)
         made.recipe = str(self.result.best.recipe)
         return made
 
 
 @contextmanager
-def opened(asked: Asked, settings: Settings, folder: Path) -> Generator[Search]:
+def open_search(asked: Asked, settings: Settings, folder: Path) -> Generator[Search]:
     """Yield a search of a model that is loaded, and perhaps trained; its store is closed behind it.
 
     What cannot be met is refused before anything is trained or run.
     """
     settings.check()
     loaded = load(asked)
-    plan = make_plan(loaded, settings.space, settings.target, settings.budgets, settings.objective)
-    search = Search(loaded.train(), plan, settings, folder)
-    try:
-        yield search
-    finally:
-        search.store.close()
+    with closing(Store(folder)) as store:
+        measured = _find_measured(loaded, settings, store)
+        options, budgets = settings.space, settings.budgets
+        plan = make_plan(loaded, options, settings.target, budgets, settings.objective, measured)
+        ready = loaded.train()
+        schemes = plan.space.all_schemes
+        static = {each.act for each in schemes if each.static and each.act is not None}
+        if static:
+            ready.subject.use_static_scales(ready.data.for_scales, sorted(static))
+        workers = read_workers(settings.workers)
+        with nullcontext() if isinstance(workers, int) else join_cluster(workers) as cluster:
+            yield Search(ready, plan, settings, folder, store, measured, cluster)
+
+
+def _find_measured(loaded: Loaded, settings: Settings, store: Store) -> Measured | None:
+    """Return what measures the budgets of cycles or latency, if that is asked for."""
+    if not settings.measured:
+        return None
+    kinds = {each.cost.partition(":")[0] for each in settings.budgets} & {"cycles", "latency"}
+    if len(kinds) != 1:
+        raise UsageError(
+            "there is no budget that could be measured" if not kinds else "two kinds of budgets",
+            hint="--measured is for a budget of cycles or of latency: --budget latency=0.8x",
+        )
+    meter = find_meter(kinds.pop(), settings.target, loaded.inputs)
+    program = loaded.program
+    return Measured(program, loaded.subject.hash(), loaded.layers, meter, store)
 
 
 def warn_untrained(result: Result, classes: int) -> str | None:

@@ -78,7 +78,7 @@ def _parts(unit: Unit, choice: int) -> tuple[int, ...]:
         return (choice,)
     numbers = {each: number for number, each in enumerate(unit.choices)}
     weight = numbers.get(scheme.model_copy(update={"act": wide.act}))
-    act = numbers.get(wide.model_copy(update={"act": scheme.act}))
+    act = numbers.get(wide.model_copy(update={"act": scheme.act, "static": scheme.static}))
     if weight is None or act is None or choice == act:
         return (choice,)
     return weight, act

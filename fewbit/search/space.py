@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, product
 from math import prod
 from typing import TypeAlias
 
@@ -57,18 +58,22 @@ class Choices:
     """Where scales come from: max, mean, mse."""
     groups: tuple[int | None, ...] = (None,)
     """Elements that share a scale; None for a whole output channel."""
+    act_scales: tuple[str, ...] = ("dynamic",)
+    """When scales of activations are taken: dynamic, as the program runs, or static."""
+    given: tuple[LayerScheme, ...] = ()
+    """These schemes and no others, in place of all the above."""
 
     def schemes(self) -> list[LayerScheme]:
         """Return every combination that means something, from the fewest bits on."""
-        return sorted(set(self._combinations()), key=_by_bits)
+        return sorted(set(self.given or self._combinations()), key=_by_bits)
 
     def _combinations(self) -> Iterable[LayerScheme]:
-        for weight in self.weights:
-            for rule in self._rules_of(weight):
-                for group in self.groups:
-                    for act in self.acts:
-                        text = f"w{weight}a{act}" + (f"g{group}" if group else "")
-                        yield LayerScheme.of(text + (f"-{rule}" if rule != "max" else ""))
+        for weight, act in product(self.weights, self.acts):
+            rules, scales = self._rules_of(weight), self.act_scales
+            for rule, group, scale in product(rules, self.groups, scales):
+                text = f"w{weight}a{act}" + (f"g{group}" if group else "")
+                words = [word for word in (rule, scale) if word not in ("max", "dynamic")]
+                yield LayerScheme.of("-".join([text, *words]))
 
     def _rules_of(self, weight: Width) -> tuple[str, ...]:
         """Return rules that differ at a width: narrow scales are always taken from mean|w|."""
@@ -124,6 +129,11 @@ class Space:
         """The layers of all units."""
         return tuple(layer.name for unit in self.units for layer in unit.layers)
 
+    @property
+    def all_schemes(self) -> set[LayerScheme]:
+        """Every scheme that some layer may have."""
+        return set(chain(self.fixed.values(), *(unit.choices for unit in self.units)))
+
     def schemes(self, candidate: Candidate) -> dict[str, LayerScheme]:
         """Return the scheme of every layer."""
         chosen = {
@@ -175,7 +185,7 @@ def make_space(
         free = [layer for layer in group if layer.name not in fixed]
         if not free:
             continue
-        allowed = tuple(s for s in choices.schemes() if all(_allows(each, s) for each in free))
+        allowed = tuple(s for s in choices.schemes() if all(allows(each, s) for each in free))
         if ends & {layer.name for layer in free}:
             wide = tuple(s for s in allowed if s.weight is not None and s.weight.bits == 8)
             allowed = tuple(s for s in wide if s.act == Width.of(8))[:1] or wide or allowed[-1:]
@@ -237,7 +247,7 @@ def block_of(name: str) -> str:
     return name
 
 
-def _allows(layer: SearchedLayer, scheme: LayerScheme) -> bool:
+def allows(layer: SearchedLayer, scheme: LayerScheme) -> bool:
     """Return whether a weight of this shape can be quantized so."""
     from fewbit.numerics import check_accumulator, weight_scale_shape
     from fewbit.quant.scheme import check_offsets

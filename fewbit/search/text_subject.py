@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fewbit.errors import UsageError
 from fewbit.program.program import Program
 from fewbit.search.data import Examples, SearchData
 from fewbit.search.objective import Metrics, Objective
+from fewbit.search.portable import pack_program, unpack_program
 from fewbit.search.program_subject import quantize_program
 from fewbit.search.subject import FLOAT, Schemes, Subject
 
@@ -30,12 +31,19 @@ WINDOWS = 16
 class TextSubject(Subject):
     """A language model from a checkpoint."""
 
-    how = "compiled text"
+    kind = "compiled text"
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._compiling = threading.Lock()
         self._float: Artifact | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"files": pack_program(self.program)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        program, self._folder = unpack_program(state["files"])
+        self.__init__(program)
 
     def measure(self, schemes: Schemes, part: Examples, objective: Objective) -> Metrics:
         from fewbit.runtime.evaluation import evaluate_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import torch
@@ -19,9 +19,12 @@ from torch.nn import functional
 
 from fewbit.base.typed_torch import from_numpy
 from fewbit.errors import Error, UsageError
+from fewbit.numerics import Width
 from fewbit.program.program import Program
+from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
+from fewbit.quant.torch.calibration import calibrate
 from fewbit.quant.torch.fake_quant import fake_quant_weight
 from fewbit.quant.torch.functional import held_tensor, layer_name, weights_of
 from fewbit.quant.torch.layers import QuantLayer
@@ -30,22 +33,26 @@ from fewbit.quant.torch.scope import FewBitWeight, QuantScope
 from fewbit.search.data import Examples
 from fewbit.search.objective import Array
 from fewbit.search.space import WIDE, Space
+from fewbit.search.static_scales import METHOD, StaticScales
 from fewbit.search.subject import ArraySubject, Schemes
 
 BATCH = 256
 GRADIENT_BATCH = 16
+CALIBRATED = 256
+"""Examples that static scales come from."""
 
 
 class Rounded(Protocol):
     """What computes by a scheme: a layer, or a weight that functions take."""
 
     scheme: LayerScheme
+    act_scale: float | None
 
 
 class TorchSubject(ArraySubject):
     """A module, with its batch norms folded."""
 
-    how = "torch"
+    kind = "torch"
     can_train = True
 
     def __init__(
@@ -56,14 +63,38 @@ class TorchSubject(ArraySubject):
         self.program = program
         self.model = model
         self.names = _find_rounded(model, names, inputs)
+        self._begin()
+
+    def _begin(self) -> None:
         self._rounded: dict[tuple[str, str], Tensor] = {}
         self._own = threading.local()
-        self._originals = {name: tensor.detach() for name, tensor in self._weights(model)}
+        self._originals = {name: tensor.detach() for name, tensor in self._weights(self.model)}
 
     def outputs(self, schemes: Schemes, part: Examples) -> Array:
         prepared = self._prepared()
-        prepared.set(schemes, self._rounded_weight)
+        prepared.set(schemes, self._rounded_weight, self.static_scales(schemes))
         return run(prepared.model, part)
+
+    def use_static_scales(self, part: Examples, widths: Iterable[Width]) -> None:
+        few = part[slice(0, CALIBRATED)]
+        inputs = [tuple(from_numpy(x) for x in few.inputs)]
+
+        def calibrate_model(recipe: Recipe) -> Calibration:
+            return calibrate(self.model, inputs, recipe, METHOD)
+
+        self.scales = StaticScales.find(self.names, widths, calibrate_model, few.hash())
+
+    def parts(self) -> Iterable[object]:
+        return self.model.modules()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what measuring needs: other processes make the rest anew."""
+        return {"model": self.model, "names": self.names, "scales": self.scales}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__init__()
+        self.model, self.names, self.scales = state["model"], state["names"], state["scales"]
+        self._begin()
 
     def _weights(self, model: nn.Module) -> Iterator[tuple[str, Tensor]]:
         for name, path in _weight_paths(model).items():
@@ -125,11 +156,17 @@ class Prepared:
         paths = _weight_paths(self.model)
         self.weights = {name: held_tensor(self.model, paths[name]) for name in names}
 
-    def set(self, schemes: Schemes, weight_of: Callable[[str, LayerScheme], Tensor]) -> None:
+    def set(
+        self,
+        schemes: Schemes,
+        weight_of: Callable[[str, LayerScheme], Tensor],
+        scales: Mapping[str, float],
+    ) -> None:
         for name, places in self.rounded.items():
             scheme = schemes.get(name, LayerScheme())
             for each in places:
-                each.scheme = LayerScheme(act=scheme.act) if _is_kept(scheme) else scheme
+                each.scheme = _without_weight(scheme) if _is_kept(scheme) else scheme
+                each.act_scale = scales.get(name) if scheme.static else None
             weight = self.weights[name]
             assert weight is not None
             weight.data = weight_of(name, scheme)
@@ -214,6 +251,10 @@ def fold(model: nn.Module, inputs: Sequence[Any]) -> nn.Module:
 def _is_kept(scheme: LayerScheme) -> bool:
     """Return whether rounding the weight is apart from rounding what it is multiplied with."""
     return scheme.hadamard is None and not scheme.blocks
+
+
+def _without_weight(scheme: LayerScheme) -> LayerScheme:
+    return LayerScheme(act=scheme.act, static=scheme.static and scheme.act is not None)
 
 
 def _places(model: nn.Module) -> Iterator[tuple[str, Rounded]]:

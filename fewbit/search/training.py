@@ -73,7 +73,8 @@ class AfterTraining:
     def trained(self, schemes: Schemes) -> nn.Module:
         """Return the module prepared by these schemes, and trained."""
         names = {name: s for name, s in schemes.items() if name in set(self.subject.names)}
-        prepared = prepare_qat(self.subject.model, Recipe.by_name(names))
+        scales = self.subject.static_scales(names)
+        prepared = prepare_qat(self.subject.model, Recipe.by_name(names), calibration=scales)
         train(
             prepared,
             self.part.inputs[0],

@@ -23,6 +23,7 @@ GROUP = "fewbit.targets"
 OURS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
     "cuda": "fewbit.targets.cuda.target:Cuda",
+    "mcu": "fewbit.targets.mcu.target:Mcu",
     "vexii": "fewbit.targets.vexii.target:Vexii",
     "gemmini": "fewbit.targets.gemmini.target:Gemmini",
     "bitfusion": "fewbit.targets.bitfusion.target:BitFusion",

@@ -76,6 +76,8 @@ class Target(ABC):
     is_simulated: bool = False
     fixes_sizes: bool = False
     """Whether all sizes are known before a run: language models then decode in steps of a token."""
+    fixed_point: bool = False
+    """Whether a program without floats between its layers has integers as factors, too."""
     joins_host: bool = False
     """Whether it follows a program that is split between its device and a host, as one artifact."""
     options: type[Options] = Options

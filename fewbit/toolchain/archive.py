@@ -60,3 +60,22 @@ def _member(name: str, data: bytes) -> tuple[bytes, bytes, bytes]:
 
 def _even(size: int) -> int:
     return size + size % 2
+
+
+def read_archive(data: bytes) -> list[Member]:
+    """Return the members of a library that `archive` made, without the symbols that they define."""
+    members: list[Member] = []
+    names, at = b"", len(MAGIC)
+    while at < len(data):
+        name = data[at : at + 16].decode().strip()
+        size = int(data[at + 48 : at + 58])
+        content = data[at + 60 : at + 60 + size]
+        if name == "//":
+            names = content
+        elif name != "/":
+            place = name.removeprefix("/")
+            long = name.startswith("/")
+            whole = names[int(place) :].split(b"\n")[0].decode() if long else name
+            members.append(Member(whole.removesuffix("/"), content, ()))
+        at += 60 + _even(size)
+    return members

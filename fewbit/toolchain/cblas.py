@@ -50,7 +50,7 @@ class Cblas:
         return Cblas(name, name)
 
     @staticmethod
-    def recorded(name: str, needed: Collection[str]) -> Cblas:
+    def of_record(name: str, needed: Collection[str]) -> Cblas:
         """Return the library that an artifact names, whose code needs these sonames.
 
         What an artifact says decides what is loaded into this process: its code must call for just

@@ -1,6 +1,6 @@
 """What we need to know of an object file or library: its sections and symbols.
 
-Files are little-endian ELF of 64 bits; sections are read from files of 32 bits, too.
+Files are little-endian ELF of 64 bits; sections and symbols are read from files of 32 bits, too.
 """
 
 from __future__ import annotations
@@ -140,8 +140,10 @@ def _names(elf: Bytes, wanted: int) -> Iterator[str]:
 
 
 def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:
+    is_wide = elf[4] == 2
     for strings, at in _entries(elf, kind):
-        name, info, other, index = struct.unpack_from("<IBBH", elf, at)
+        (name,) = struct.unpack_from("<I", elf, at)
+        info, other, index = struct.unpack_from("<BBH", elf, at + (4 if is_wide else 12))
         if info >> 4 in (GLOBAL, WEAK) and name:
             yield Symbol(_text(elf, strings + name), index != UNDEFINED, other & 3 == HIDDEN)
 
@@ -153,7 +155,7 @@ def _entries(elf: Bytes, kind: int) -> Iterator[tuple[int, int]]:
         if table.kind != kind:
             continue
         strings = every[table.link].offset
-        for at in range(table.offset, table.offset + table.size, 24):
+        for at in range(table.offset, table.offset + table.size, 24 if elf[4] == 2 else 16):
             yield strings, at
 
 

@@ -98,6 +98,10 @@ class Isa:
     """Whether the narrowest integers are multiplied by popcount."""
     index_bits: int = 64
     """Bits of a size or an address."""
+    abi: str = ""
+    """How functions are called, where the triple leaves that open."""
+    is_static: bool = False
+    """Whether code stays where it is linked to be."""
 
     @staticmethod
     def of(name: str) -> Isa:

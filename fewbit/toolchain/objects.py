@@ -40,7 +40,12 @@ def target_machine(isa: Isa, opt: int = 3) -> TargetMachine:
     # Large models go beyond what "small" code reaches only by their weights, which are read
     # through one symbol.
     return target.create_target_machine(
-        cpu=isa.cpu, features=isa.features, opt=opt, reloc="pic", codemodel="small"
+        cpu=isa.cpu,
+        features=isa.features,
+        opt=opt,
+        reloc="static" if isa.is_static else "pic",
+        codemodel="small",
+        abiname=isa.abi,
     )
 
 
@@ -99,7 +104,7 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Mod
 
 
 def link_in(module: ModuleRef, text: str) -> None:
-    """Add functions to a module that was optimized already; nobody else can call them."""
+    """Add functions to a module that was optimized already; nothing else can call them."""
     added = parse_ir(text, module._context)  # pyright: ignore[reportPrivateUsage]
     names = [function.name for function in added.functions]
     module.link_in(added)

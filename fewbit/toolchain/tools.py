@@ -114,16 +114,16 @@ def iree_tool(name: str) -> str:
 
 def _look_up(requirement: Requirement) -> Package:
     try:
-        found = metadata.version(requirement.name)
+        version = metadata.version(requirement.name)
     except metadata.PackageNotFoundError:
-        found = None
+        version = None
     extra = re.search(r"""extra == ["']([\w-]+)["']""", str(requirement.marker or ""))
     return Package(
         name=requirement.name,
         wanted=str(requirement.specifier),
-        found=found,
+        found=version,
         extra=extra[1] if extra else None,
-        suits=found is not None and requirement.specifier.contains(found, prereleases=True),
+        suits=version is not None and requirement.specifier.contains(version, prereleases=True),
     )
 
 

@@ -74,7 +74,7 @@ class Ports:
         return storage_of(value) not in shared
 
     def key(self, args: Sequence[Any]) -> Any:
-        """Which weights are given, and which constants that are no sizes of inputs."""
+        """Return which weights are given, and which constants that are no sizes of inputs."""
         numbers = [args[i] for i in self.constants if self.size(self.inputs[i]) is None]
         plain = [n.item() if isinstance(n, torch.Tensor) else n for n in numbers]
         return tuple(id(args[i]) for i in self.frozen), tuple(plain)
@@ -159,7 +159,7 @@ def _is_weight(node: fx.Node) -> bool:
 
 
 def is_number(node: Any) -> bool:
-    """Whether this is a float, which Dynamo passes as a tensor for its item."""
+    """Return whether this is a float, which Dynamo passes as a tensor for its item."""
     if not isinstance(node, fx.Node) or node.op != "placeholder":
         return False
     value = value_of(node)

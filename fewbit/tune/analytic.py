@@ -243,13 +243,13 @@ def _held_tiles(roles: Roles, schedule: Schedule) -> list[Tile]:
     From the innermost loop outwards: registers, the whole sum, all columns, a line.
     """
 
-    def grown(loops: Collection[int]) -> Tile:
+    def grow(loops: Collection[int]) -> Tile:
         pairs = zip(schedule.vector, schedule.distribution, strict=True)
         sizes = [part if i in loops else size for i, (size, part) in enumerate(pairs)]
         return tuple(0 if i in roles.sums else size for i, size in enumerate(sizes))
 
     columns, line = roles.columns, roles.rows[-1:]
-    return [schedule.vector, grown(()), grown((columns,)), grown((columns, *line))]
+    return [schedule.vector, grow(()), grow((columns,)), grow((columns, *line))]
 
 
 def _group(nest: LoopNest, schedule: Schedule) -> LoopNest:

@@ -4,7 +4,7 @@ Each trial is a transaction of its own, so a search that is killed goes on where
 processes may search at once. Times of different runs do not compare; what is kept of a trial is its
 ratio to the default, timed by turns with it.
 
-Nobody asked for the usual database by name: where that is damaged, a compile says so once and goes
+The usual database was not asked for by name: where that is damaged, a compile says so once and goes
 on without it. A search, or a database that was named, stops instead; nothing is ever removed.
 """
 

@@ -124,7 +124,7 @@ def test_a_terminal_gets_a_bar(no_colour: bool) -> None:
 
 
 def run_in_terminal(code: str, environment: dict[str, str]) -> str:
-    """What Python running `code` writes to a terminal on stderr."""
+    """Return what Python running `code` writes to a terminal on stderr."""
     ours, theirs = pty.openpty()
     inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
     process = subprocess.Popen(

@@ -98,7 +98,7 @@ def test_the_worker_of_tensorflow(
 
 
 def test_a_package_that_is_not_installed_starts_itself(tmp_path: Path) -> None:
-    """As from a checkout: the process has the package that starts it, and no other."""
+    """The process has the package that starts it, and no other, as from a checkout."""
     package = tmp_path / "fewbit"
     (package / "base").mkdir(parents=True)
     (package / "__init__.py").write_text("")

@@ -32,16 +32,16 @@ def case(tmp_path: Path) -> Case:
 
     path = tmp_path / "net.py"
     path.write_text(FACTORY.format(seed=0))
-    made = find_module(f"{path}:made")
-    assert made is not None
+    module = find_module(f"{path}:made")
+    assert module is not None
     # Workers make the model anew: its weights must be those of the case, whatever it draws.
     path.write_text(FACTORY.format(seed=1))
     case = Case(folder=tmp_path, model=f"{path}:made", quantized=False)
     rng = np.random.default_rng(0)
     samples = [[rng.standard_normal((1, 3, 8, 8), np.float32)] for _ in range(4)]
-    case.save(made.model, [x.numpy() for x in made.inputs], samples)
+    case.save(module.model, [x.numpy() for x in module.inputs], samples)
     with torch.no_grad():
-        case.save_outputs("expected", [made.model(*made.inputs).numpy()])
+        case.save_outputs("expected", [module.model(*module.inputs).numpy()])
     return case
 
 

@@ -73,13 +73,13 @@ def test_layers_add_up_to_the_whole(report: dict[str, Any]) -> None:
 
 
 def weights_of_mlp() -> int:
-    """How many there are in all layers: each is used once for each input."""
+    """Count them in all layers: each is used once for each input."""
     from torch import nn
 
     from fewbit.models import create
 
-    found = [m.weight.numel() for m in create("mlp").modules() if isinstance(m, nn.Linear)]
-    return sum(found)
+    results = [m.weight.numel() for m in create("mlp").modules() if isinstance(m, nn.Linear)]
+    return sum(results)
 
 
 def test_a_program_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.program.program import Program
+from fewbit.quant.calibration import Calibration
 
 TEXT = """
 mico.constant @fc.weight : tensor<2x2xf32> = dense<[[1.0, -2.0], [0.5, 3.0]]>
@@ -55,6 +56,19 @@ def test_quantize(net: Path, data: Path, tmp_path: Path) -> None:
     assert scale_of(program.text()) == pytest.approx(8 / 127)
     (y,) = program.run(np.array([[1.0, 0.5]], np.float32))
     np.testing.assert_allclose(y, [[0.0, 2.0]], atol=0.2)
+
+
+def test_scales_that_are_known(
+    net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = tmp_path / "scales.json", tmp_path / "out"
+    Calibration({"fc": 0.25}).save(path)
+    assert fewbit("quantize", net, *STATIC, "-o", folder, "--calibrate", path) == 0
+    assert scale_of(Program.load(folder).text()) == 0.25
+    assert fewbit("inspect", net, *STATIC, "--calibrate", path, "--json") == 0
+    capsys.readouterr()
+    assert fewbit("quantize", net, *STATIC, "-o", folder, "--calibrate", path, "--samples", 3) == 2
+    assert "give it alone" in capsys.readouterr().err
 
 
 def test_methods_and_samples(
@@ -144,7 +158,7 @@ def test_inspect_measures_dynamic_recipes_on_the_data(
 def test_inspect_measures_on_every_sample(
     net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a program takes one sample at a time, the first alone says little."""
+    """The first sample alone says little where a program takes one at a time."""
     net.write_text(TEXT.replace("tensor<?x2xf32>", "tensor<1x2xf32>"))
     file = tmp_path / "two.npy"
     np.save(file, np.array([[1.0, 1.0], [1.0, 0.3]], np.float32))

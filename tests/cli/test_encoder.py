@@ -37,7 +37,7 @@ def test_a_prompt_gives_its_vector(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_cosines_beside_the_float_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it is compared with may be a folder, which is compiled on the way."""
+    """A folder to compare with is compiled on the way."""
     text = ["--text", str(folder / "text.txt"), "--against"]
     cosines: list[float] = []
     for recipe in ("w8a8", "w4a8"):

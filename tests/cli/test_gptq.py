@@ -46,11 +46,11 @@ def test_a_language_model_by_a_text(checkpoint: Path, tmp_path: Path) -> None:
     given = package.import_model(checkpoint, context=32)
     weights = gptq(given, text_samples(given, WORDS, window=128, windows=3), RECIPE)
     expected = outputs(package.quantize(given, RECIPE, weights=weights))
-    made = Program.load(tmp_path / "out")
-    for ours, theirs in zip(outputs(made), expected, strict=True):
+    loaded = Program.load(tmp_path / "out")
+    for ours, theirs in zip(outputs(loaded), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert not np.array_equal(outputs(package.quantize(given, RECIPE))[0], expected[0])
-    assert made.files == given.files
+    assert loaded.files == given.files
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def net(tmp_path: Path) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *argv: object) -> dict[str, Any]:
-    """What a command prints, if that is one object of strict JSON."""
+    """Return what a command prints, if that is one object of strict JSON."""
     capsys.readouterr()
     assert guarded(run, [str(word) for word in (*argv, "--json")]) in (0, None)
     return json.loads(capsys.readouterr().out, parse_constant=_refuse)
@@ -56,26 +56,26 @@ def compiled(net: Path, target: str) -> Path:
 @pytest.mark.parametrize("target", ["cpu", "vexii", "gemmini", "bitfusion"])
 def test_an_artifact(target: str, net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = compiled(net, target)
-    found = printed(capsys, "inspect", folder)
-    assert (found["name"], found["target"], found["recipe"]) == ("net", target, "w8a8")
-    assert found["inputs"] == [{"name": "x", "shape": [None, 64], "element": "f32"}]
-    assert found["outputs"][0]["shape"] == [None, 32]
-    assert found["weight_bytes"] >= 32 * 64
-    for name, size in found["files"].items():
+    output = printed(capsys, "inspect", folder)
+    assert (output["name"], output["target"], output["recipe"]) == ("net", target, "w8a8")
+    assert output["inputs"] == [{"name": "x", "shape": [None, 64], "element": "f32"}]
+    assert output["outputs"][0]["shape"] == [None, 32]
+    assert output["weight_bytes"] >= 32 * 64
+    for name, size in output["files"].items():
         assert (folder / name).stat().st_size == size
-    assert ("functions" in found) == (target == "vexii")
+    assert ("functions" in output) == (target == "vexii")
 
 
 def test_what_the_text_of_an_artifact_shows_is_in_its_json(
     net: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = compiled(net, "vexii")
-    found = printed(capsys, "inspect", folder)
+    output = printed(capsys, "inspect", folder)
     assert guarded(run, ["inspect", str(folder)]) in (0, None)
     text = capsys.readouterr().out
     rows = text.partition("function ")[2].splitlines()[1:]
-    assert {line.split()[0] for line in rows} == {each["name"] for each in found["functions"]}
-    for number in (found["weight_bytes"], *found["files"].values()):
+    assert {line.split()[0] for line in rows} == {each["name"] for each in output["functions"]}
+    for number in (output["weight_bytes"], *output["files"].values()):
         assert f"{number:,} B" in text
 
 
@@ -95,14 +95,14 @@ def test_commands(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_dispatches(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("iree.compiler")
-    found = printed(capsys, "inspect", compiled(net, "iree-cpu"), "--dispatches")
-    assert found["dispatches"]
+    output = printed(capsys, "inspect", compiled(net, "iree-cpu"), "--dispatches")
+    assert output["dispatches"]
 
 
 def test_a_model_with_costs_and_cycles(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = printed(capsys, "inspect", net, "-r", "w8a8", "--cost", "--cycles")
-    assert found["recipe"] == "w8a8"
-    assert len(found["layers"]) == len(found["cost"]["layers"]) == len(found["cycles"]) == 1
+    output = printed(capsys, "inspect", net, "-r", "w8a8", "--cost", "--cycles")
+    assert output["recipe"] == "w8a8"
+    assert len(output["layers"]) == len(output["cost"]["layers"]) == len(output["cycles"]) == 1
 
 
 def test_loops_have_their_tiles(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,19 +133,19 @@ def test_counts_of_simulated_hardware(
 
 
 def test_runs_that_are_timed(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = printed(capsys, "run", compiled(net, "cpu"), "--random", "--repeat", "3")
-    assert found["runs"]["count"] == 3
-    assert 0 < found["runs"]["least_seconds"] <= found["runs"]["median_seconds"]
-    assert "stats" not in found
+    output = printed(capsys, "run", compiled(net, "cpu"), "--random", "--repeat", "3")
+    assert output["runs"]["count"] == 3
+    assert 0 < output["runs"]["least_seconds"] <= output["runs"]["median_seconds"]
+    assert "stats" not in output
 
 
 def test_tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "processor" in printed(capsys, "tune", "--show")
     file = tmp_path / "spec.mlir"
-    found = printed(capsys, "tune", "--export", file, "--tuning-db", tmp_path / "db")
-    assert found["exported"] == {"file": str(file), "ops": 0, "left_out": 0}
+    output = printed(capsys, "tune", "--export", file, "--tuning-db", tmp_path / "db")
+    assert output["exported"] == {"file": str(file), "ops": 0, "left_out": 0}
 
 
 def test_numbers_that_json_lacks_are_null() -> None:
-    found = {"a": [1.5, float("inf")], "b": {"c": float("nan")}, "d": (1, "x", True, None)}
-    assert json.loads(json_text(found)) == {"a": [1.5, None], "b": {"c": None}, "d": [1, "x", True, None]}  # fmt: skip
+    values = {"a": [1.5, float("inf")], "b": {"c": float("nan")}, "d": (1, "x", True, None)}
+    assert json.loads(json_text(values)) == {"a": [1.5, None], "b": {"c": None}, "d": [1, "x", True, None]}  # fmt: skip

@@ -127,7 +127,7 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
 
 
 def processor_seconds(command: list[str]) -> float:
-    """How long a command computes, which a busy machine does not change much."""
+    """Return how long a command computes, which a busy machine does not change much."""
     before = os.times()
     subprocess.run(command, check=True, capture_output=True)
     after = os.times()

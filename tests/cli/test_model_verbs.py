@@ -200,8 +200,8 @@ def test_inputs_of_integers(factory: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_inspect_as_json(factory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fewbit("inspect", f"{factory}:with_inputs", "-r", "w4a8", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    first = found["layers"][0]
+    data = json.loads(capsys.readouterr().out)
+    first = data["layers"][0]
     assert (first["name"], first["weight_bits"], first["act_bits"]) == ("0", 4, 8)
     assert first["parameters"] == 8 * 6 + 6
     assert first["bytes"] == 6 * 4 + 6 * 4 + 6 * 4

@@ -153,8 +153,8 @@ def commands(page: Path) -> list[list[str]]:
     lines = [line for block in FENCED.findall(text) for line in block.splitlines()]
     spans = re.findall(r"`(fewbit [^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     parts = [part for line in (*lines, *spans) for part in re.split(r"\s(?:&&|#|\|)", line)]
-    found = [re.match(r"\s*(?:\w+=\S+ )?(?:\.venv/bin/)?fewbit (.*)", part) for part in parts]
-    return [shlex.split(match[1]) for match in found if match]
+    results = [re.match(r"\s*(?:\w+=\S+ )?(?:\.venv/bin/)?fewbit (.*)", part) for part in parts]
+    return [shlex.split(match[1]) for match in results if match]
 
 
 def command_of(words: list[str]) -> str:

@@ -119,10 +119,10 @@ def test_variant_is_for_libraries_that_have_some(capsys: pytest.CaptureFixture[s
 
 
 def test_variant_by_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = fewbit.compile(
+    artifact = fewbit.compile(
         fewbit.Program(fewbit.parse(TEXT)), "cpu", home / "several", name="net", cpu_variants="auto"
     )
-    plainest = made.manifest.variants[-1].name
+    plainest = artifact.manifest.variants[-1].name
     assert ran("several", *FILES, "--variant", plainest) == 0
     assert "[0, 2, 0, 4]" in capsys.readouterr().out
     assert ran("several", *FILES, "--variant", "z80") == 2

@@ -75,10 +75,10 @@ def test_what_was_found_can_be_shown_again(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fewbit(*QUICK, "-b", "size=0.6x", "-o", "run", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    data = json.loads(capsys.readouterr().out)
     assert fewbit("show", "run", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert {k: v for k, v in found.items() if k not in ("folder", "artifact")} == shown
+    assert {k: v for k, v in data.items() if k not in ("folder", "artifact")} == shown
     assert shown["best"]["size"] <= 0.6 * shown["ranges"][0]["baseline"]
     assert fewbit("show", "run") == 0
     assert "best: accuracy" in capsys.readouterr().out
@@ -108,7 +108,7 @@ def test_sensitivity_is_a_table_and_a_picture(
 def test_an_objective_of_the_users(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = (*QUICK, "--objective", "net.py:spread", "-o", "run", "-b", "size=0.7x")
     assert fewbit(*words) == 0
-    assert "best: user" in capsys.readouterr().out
+    assert "best: spread" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -143,3 +143,36 @@ def test_a_model_that_was_not_trained_is_noticed(
 ) -> None:
     assert fewbit(*MODEL, "--trials", "2", "-o", "run") == 0
     assert "is it trained? --train 10" in capsys.readouterr().err
+
+
+def test_static_scales_go_from_a_search_to_what_is_compiled(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--budget", "size=0.7x", "--act-scales", "static", "-o", "run")
+    assert fewbit("run", *QUICK, *options) == 0
+    printed = capsys.readouterr().out
+    command = next(line for line in printed.splitlines() if line.startswith("next: fewbit "))
+    words = command.removeprefix("next: fewbit ").split()
+    assert words[-2:] == ["--calibrate", "run/best.json"]
+    assert guarded(main.run, [*words, "-o", "built"]) == 0
+
+
+def test_schemes_one_by_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schemes = ("--schemes", "w4a8g8-f16,w8a8h8,w8a8")
+    given = (*MODEL, "--train", "5", "--trials", "3", "--free-ends", *schemes)
+    assert fewbit("run", *given, "--budget", "size=0.8x", "--json", "-o", "run") == 0
+    found = json.loads(capsys.readouterr().out)
+    used = {scheme for point in found["points"] for scheme in point["schemes"].values()}
+    assert used <= {"w4a8g8-f16", "w8a8h8", "w8a8"}
+
+
+def test_what_cannot_be_asked_for_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, text in (
+        (("--workers", "some"), "is no number of workers"),
+        (("--act-scales", "often"), "there is no kind 'often'"),
+        (("--measured", "--budget", "size=1x"), "no budget that could be measured"),
+        (("--measured", "--budget", "latency=1x", "-t", "vexii"), "cannot be measured here"),
+        (("--schemes", "w3a8", "-t", "vexii"), "no operands of 3 bits"),
+    ):
+        assert fewbit("run", *QUICK, *words) == 2
+        assert text in capsys.readouterr().err

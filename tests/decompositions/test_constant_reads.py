@@ -1,4 +1,3 @@
-# pyright: basic
 """Branches on tensors that follow from sizes and parameters are taken; those on data, refused."""
 
 from __future__ import annotations
@@ -7,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.decompositions.constant_reads import record_reads
 from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
@@ -33,7 +33,7 @@ class Padded(nn.Module):
 
 @pytest.mark.parametrize("rows", [5, 8])
 def test_a_branch_that_no_input_has_a_part_in(rows: int) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     assert_agrees(Padded().eval(), torch.randn(2, rows, 4))
 
 

@@ -126,7 +126,7 @@ def test_integers_of_a_volume_are_those_of_an_image() -> None:
 
 
 def test_integers_of_a_transposed_convolution_are_those_of_a_convolution() -> None:
-    """With a stride of 1 it is one, of the weight back to front."""
+    """It is one with a stride of 1, of the weight back to front."""
     layer = nn.ConvTranspose2d(4, 6, 3, bias=False)
     plain = nn.Conv2d(4, 6, 3, padding=2, bias=False)
     plain.weight = nn.Parameter(layer.weight.detach().transpose(0, 1).flip(2, 3).contiguous())

@@ -1,10 +1,8 @@
-# pyright: basic
 """Writes to what a mask chooses: some elements, all, none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -33,7 +31,7 @@ def write_rows(x: Tensor) -> Tensor:
     return y
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "fill": fill,
     "write_back": write_back,
     "masked_scatter": lambda x: torch.zeros_like(x).masked_scatter(x > 0, x[x > 0] * 2),

@@ -1,9 +1,7 @@
-# pyright: basic
 """Elements that a mask chooses: some, all, none; alone, and what is computed from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,14 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
-from tests.frontends.torch.agreement import Function
+from tests.frontends.torch.agreement import Function, TensorFunction
 
 WEIGHT = torch.linspace(-1, 1, 20).reshape(4, 5)
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, TensorFunction] = {
     "nonzero": lambda x: torch.nonzero(x),
     "nonzero_scalar": lambda x: torch.nonzero(x.sum()),
     "nonzero_columns": lambda x: torch.nonzero(x > 0, as_tuple=True),
@@ -50,7 +49,7 @@ QUICK = (
 )
 
 
-def check(function: Callable[..., Any], dynamic: bool, *inputs: Tensor) -> None:
+def check(function: TensorFunction, dynamic: bool, *inputs: Tensor) -> None:
     """Compare PyTorch, the interpreter and compiled code, in one and in several threads."""
     model = Function(function).eval()
     shapes = {"inputs": ({0: torch.export.Dim("n")},)} if dynamic else None
@@ -106,9 +105,9 @@ def test_memory_is_planned_by_the_bound() -> None:
 @pytest.mark.slow
 def test_other_targets() -> None:
     """IREE allocates what it finds; where all memory is planned, only outputs are refused."""
-    chosen, total = (Function(f) for f in (lambda x: x[x > 0], lambda x: x[x > 0].sum()))
+    chosen, total = Function(lambda x: x[x > 0]), Function(lambda x: x[x > 0].sum())
     x = np.array([1, -1, 2.5, 0], np.float32)
-    programs = [import_model(each, (torch.from_numpy(x),)) for each in (chosen, total)]
+    programs = [import_model(each, (from_numpy(x),)) for each in (chosen, total)]
     (found,) = fewbit.compile(programs[0], "iree-cpu").runner(x)
     np.testing.assert_array_equal(found, x[x > 0])
     artifact = fewbit.compile(programs[1], "vexii")
@@ -131,7 +130,7 @@ def test_size_without_bound_is_refused() -> None:
         return torch.ones([size])
 
     program = import_model(Function(grow), (torch.ones(4),))
-    (found,) = program.run(np.full(4, 3, np.float32))
-    assert found.shape == (3,)
+    (result,) = program.run(np.full(4, 3, np.float32))
+    assert result.shape == (3,)
     with pytest.raises(UnsupportedError, match="has no bound"):
         fewbit.compile(program)

@@ -69,8 +69,8 @@ def test_any_number_of_steps_and_samples() -> None:
     program = fewbit.import_model(model, example, dynamic_shapes=shapes)
     for size, steps in ((3, 5), (1, 1), (4, 9)):
         x, lengths = torch.randn(size, steps, 6), torch.randint(1, steps + 1, (size,))
-        found = program.run(x.numpy(), lengths.numpy())
-        for each, expected in zip(found, model(x, lengths), strict=True):
+        results = program.run(x.numpy(), lengths.numpy())
+        for each, expected in zip(results, model(x, lengths), strict=True):
             np.testing.assert_allclose(each, expected.detach(), rtol=1e-5, atol=1e-6)
 
 
@@ -92,10 +92,10 @@ def test_the_steps_of_the_longest_sequence_are_not_known() -> None:
     with pytest.warns(OpenSizesWarning, match="total_length"):
         program = fewbit.import_model(model, example)
     shorter = torch.tensor([2, 1])
-    found = program.run(example[0].numpy(), shorter.numpy())[0]
+    result = program.run(example[0].numpy(), shorter.numpy())[0]
     expected = model(example[0], shorter)[0].detach().numpy()
-    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-5, atol=1e-6)
-    assert (found[:, 2:] == 2.5).all()
+    np.testing.assert_allclose(result[:, :2], expected, rtol=1e-5, atol=1e-6)
+    assert (result[:, 2:] == 2.5).all()
 
 
 class Reading(nn.Module):

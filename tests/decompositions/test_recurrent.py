@@ -128,5 +128,5 @@ def test_a_cell_in_a_scan() -> None:
     h = torch.zeros(2, 6)
     outputs = [h := model.cell(row, h) for row in x]
     expected = torch.stack(outputs).detach().numpy()
-    found = fewbit.compile(program, name="net")(x.numpy())
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    result = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)

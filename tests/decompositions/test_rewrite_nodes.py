@@ -1,4 +1,3 @@
-# pyright: basic
 """Graphs that are rewritten node by node are those that torch traces as a whole."""
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.nn import functional as F
 
+from fewbit.base.typed_torch import manual_seed, run_decompositions, split
 from fewbit.decompositions.rewrite_nodes import rewrite_nodes
 from fewbit.decompositions.views import is_write
 from fewbit.frontends.torch.capture import decompose, decomposition_table
@@ -57,7 +57,7 @@ def ops(program: ExportedProgram) -> list[str]:
     ]
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[[Tensor], Any]] = {
     "relu": lambda x: torch.relu(x),
     "in place": lambda x: (x + 1).relu_().mul_(2).add_(x),
     "used before": lambda x: (lambda y: (y * 2) + y.sigmoid_())(x + 1),
@@ -80,7 +80,7 @@ def test_is_what_torch_traces(name: str) -> None:
     rewritten = rewrite(model, x)
     assert rewritten is not None
     with torch.no_grad():
-        traced = export(model, x).run_decompositions(decomposition_table())
+        traced = run_decompositions(export(model, x), decomposition_table())
     assert ops(rewritten) == ops(traced)
     for a, b in zip(_results(rewritten, x), _results(traced, x), strict=True):
         assert torch.equal(a, b)
@@ -88,16 +88,16 @@ def test_is_what_torch_traces(name: str) -> None:
 
 def _results(program: ExportedProgram, x: Tensor) -> list[Tensor]:
     results = program.module(check_guards=False)(x.clone())
-    return list(results) if isinstance(results, tuple) else [results]
+    return [results] if isinstance(results, Tensor) else list(results)
 
 
 def test_a_block_keeps_its_names() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model, x = Block().eval(), torch.randn(2, 4, 5, 5)
     rewritten = rewrite(model, x)
     assert rewritten is not None
     with torch.no_grad():
-        traced = export(model, x).run_decompositions(decomposition_table())
+        traced = run_decompositions(export(model, x), decomposition_table())
     assert ops(rewritten) == ops(traced)
     inputs = [spec.arg.name for spec in rewritten.graph_signature.input_specs]
     assert inputs == [node.name for node in rewritten.graph.nodes if node.op == "placeholder"]
@@ -137,7 +137,7 @@ def _write_through_views(x: Tensor) -> tuple[Tensor, Tensor]:
 def _write_into_pieces(x: Tensor) -> Tensor:
     y = x.clone()
     first, second = y.chunk(2, 1)
-    third, fourth = y.split([1, 4], 2)
+    third, fourth = split(y, [1, 4], 2)
     first += second
     third.zero_()
     y.unbind(3)[2].copy_(fourth[..., :1, 0])
@@ -153,7 +153,7 @@ def _write_by_index(x: Tensor) -> Tensor:
 
 
 def _keep_a_copy(x: Tensor) -> Tensor:
-    """What was copied into a tensor does not change with it."""
+    """Change a tensor after another was copied into it; that one stays."""
     y, z = torch.zeros_like(x), x * 2
     y.copy_(z)
     y += 1
@@ -172,21 +172,21 @@ WRITES = (
 
 @pytest.mark.parametrize("function", WRITES)
 @pytest.mark.parametrize("is_dynamic", [False, True])
-def test_writes_are_seen_by_all_views(function: Callable[..., Any], is_dynamic: bool) -> None:
+def test_writes_are_seen_by_all_views(function: Callable[[Tensor], Any], is_dynamic: bool) -> None:
     x = torch.randn(2, 4, 5, 5)
     rewritten = rewrite_open(function, x) if is_dynamic else rewrite(Function(function), x)
     assert rewritten is not None
     assert not any(is_write(node) for node in rewritten.graph.nodes)
     inputs = [x, torch.randn(3, 4, 5, 5)] if is_dynamic else [x]
     for given in inputs:
-        expected = function(given)
-        expected = expected if isinstance(expected, tuple) else (expected,)
+        expected: Any = function(given)
+        expected = (expected,) if isinstance(expected, Tensor) else expected
         for a, b in zip(_results(rewritten, given), expected, strict=True):
             assert torch.allclose(a, b, atol=1e-5)
 
 
 def _reshape_to_a_copy(x: Tensor) -> Tensor:
-    """Whether this reshape copies is decided by the order of elements in memory."""
+    """Reshape so that the order of elements in memory decides whether this copies."""
     y = (x + 1).transpose(1, 3)
     copy = y.reshape(2, -1)
     y += 1
@@ -256,7 +256,7 @@ def test_a_view_that_is_all_that_is_left_may_be_written_to() -> None:
     assert torch.equal(_results(rewritten, x)[0], F.silu((x + 1).flatten(1)))
 
 
-OPEN: dict[str, Callable[..., Any]] = {
+OPEN: dict[str, Callable[[Tensor], Any]] = {
     "flatten": lambda x: x.flatten(1),
     "sizes": lambda x: x.view(x.shape[0] * x.shape[1], -1) + x.shape[0],
     "window": lambda x: F.avg_pool2d(x, 3, 2).flatten(2),
@@ -270,7 +270,7 @@ OPEN: dict[str, Callable[..., Any]] = {
 
 
 def rewrite_open(
-    function: Callable[..., Any], x: Tensor, dims: tuple[int, ...] = (0,)
+    function: Callable[[Tensor], Any], x: Tensor, dims: tuple[int, ...] = (0,)
 ) -> ExportedProgram | None:
     dynamic = {dim: torch.export.Dim(f"size{dim}", max=64) for dim in dims}
     exported = export_module(Function(function), (x,), None, ((dynamic,),))
@@ -288,8 +288,11 @@ def test_dynamic_sizes_are_what_torch_traces(name: str) -> None:
         Function(function), (x,), None, ((dict.fromkeys(dims, torch.export.Dim.DYNAMIC),),)
     )
     with torch.no_grad(), sizes_of_any_kind():
-        traced = exported.run_decompositions(decomposition_table())
-    is_of_sizes = lambda op: "sym_size" in op or "built-in" in op or "_assert" in op  # noqa: E731
+        traced = run_decompositions(exported, decomposition_table())
+
+    def is_of_sizes(op: str) -> bool:
+        return "sym_size" in op or "built-in" in op or "_assert" in op
+
     assert [op for op in ops(rewritten) if not is_of_sizes(op)] == [
         op for op in ops(traced) if not is_of_sizes(op)
     ]

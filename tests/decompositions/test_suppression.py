@@ -1,9 +1,8 @@
-# pyright: basic
 """Non-maximum suppression, compared with ONNX's reference and with torchvision's rule."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from torch import Tensor
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends import import_model
 from fewbit.frontends.onnx import import_onnx
 from tests.frontends.torch.agreement import Function
@@ -79,7 +79,9 @@ def test_any_number_of_boxes() -> None:
     runner = fewbit.compile(program).runner
     for count in (20, 3, 1, 0):
         boxes, scores = data(1, 2, count)
-        (wanted,) = ReferenceEvaluator(given).run(None, {"boxes": boxes, "scores": scores})
+        (wanted,) = cast(Any, ReferenceEvaluator(given)).run(
+            None, {"boxes": boxes, "scores": scores}
+        )
         for results in (program.run(boxes, scores), runner(boxes, scores)):
             np.testing.assert_array_equal(results[0], wanted)
 
@@ -95,9 +97,9 @@ def test_nan_is_the_lowest_score() -> None:
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """torchvision's own rule, box by box."""
     kept: list[int] = []
-    for i in torch.argsort(scores, descending=True, stable=True).tolist():
+    for i in torch.argsort(scores, descending=True, stable=True).numpy():
         if all(_overlap(boxes[i], boxes[j]) <= iou_threshold for j in kept):
-            kept.append(i)
+            kept.append(int(i))
     return torch.tensor(kept, dtype=torch.int64)
 
 
@@ -110,22 +112,22 @@ def _overlap(a: Tensor, b: Tensor) -> float:
 @pytest.fixture(scope="module")
 def vision() -> Any:
     """The op as torchvision registers it, unless that is here."""
-    library = torch.library.Library("torchvision", "FRAGMENT")
+    library: Any = torch.library.Library("torchvision", "FRAGMENT")
     if not hasattr(torch.ops.torchvision, "nms"):
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.impl("nms", nms, "CPU")
-        torch.library.register_fake("torchvision::nms", _fake, lib=library)
+        cast(Any, torch.library).register_fake("torchvision::nms", _fake, lib=library)
     yield torch.ops.torchvision.nms
     library._destroy()
 
 
 def _fake(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    count = torch.library.get_ctx().new_dynamic_size()
+    count = cast(Any, torch.library).get_ctx().new_dynamic_size()
     return dets.new_empty([count], dtype=torch.int64)
 
 
 def test_torchvision(vision: Any) -> None:
-    boxes, scores = (torch.from_numpy(each[0]) for each in data(1, 1, 20))
+    boxes, scores = (from_numpy(each[0]) for each in data(1, 1, 20))
     scores = scores[0]
     model = Function(lambda b, s: b[vision(b, s, 0.2)])
     program = import_model(model, (boxes, scores))

@@ -119,27 +119,27 @@ def test_averages_of_integers_are_rounded_towards_zero() -> None:
 
 
 def test_a_written_tensor_keeps_its_type() -> None:
-    def written(x: Tensor) -> Tensor:
+    def write(x: Tensor) -> Tensor:
         y = x > 0
         return y.select_scatter(y[0] * 2, 0, 1) ^ y.slice_scatter(x[:1], 0, 2, 3)
 
-    check(written, torch.randint(-2, 3, (3, 4)))
+    check(write, torch.randint(-2, 3, (3, 4)))
 
 
 def test_the_last_element_is_written_where_other_sizes_are_open() -> None:
-    def written(x: Tensor) -> Tensor:
+    def write(x: Tensor) -> Tensor:
         y = x.clone()
         y[..., -1] = 2
         y[:, -2] += 1
         return y
 
     shapes = (({0: Dim("n"), 1: Dim("m", min=2)},),)
-    program = import_model(Function(written), (torch.randn(3, 4, 2),), dynamic_shapes=shapes)
+    program = import_model(Function(write), (torch.randn(3, 4, 2),), dynamic_shapes=shapes)
     compiled = fewbit.compile(program)
     for size in (2, 5):
         x = torch.randn(3, size, 2)
         for found in (program.run(x.numpy())[0], compiled(x.numpy())):
-            np.testing.assert_array_equal(found, written(x).numpy())
+            np.testing.assert_array_equal(found, write(x).numpy())
 
 
 @pytest.mark.parametrize(

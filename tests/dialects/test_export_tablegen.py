@@ -46,9 +46,9 @@ FILES = {"MiCoDialect.td": Mico, "GraphDialect.td": Graph}
 
 def record(text: str, name: str) -> str:
     """Return one `def`, from its name to its closing brace."""
-    found = re.search(rf"^def {name} :.*?^}}$", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"{name} is not in the text"
-    return found[0]
+    match = re.search(rf"^def {name} :.*?^}}$", text, re.MULTILINE | re.DOTALL)
+    assert match is not None, f"{name} is not in the text"
+    return match[0]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,4 +1,3 @@
-# pyright: basic
 """How far PyTorch's float32 is from its float64: deep networks magnify roundings."""
 
 from __future__ import annotations
@@ -6,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.models import create
 from tests.e2e.layerwise import ROUNDING, relative
 from tests.precisions import in_both_precisions
@@ -15,7 +14,7 @@ from tests.precisions import in_both_precisions
 
 def own_error(name: str, inputs: Sequence[np.ndarray]) -> float:
     """Return the error of a zoo model's results in PyTorch itself."""
-    ((given, wide),) = in_both_precisions(create(name).eval(), list(map(torch.from_numpy, inputs)))
+    ((given, wide),) = in_both_precisions(create(name).eval(), list(map(from_numpy, inputs)))
     return relative(given, wide)
 
 

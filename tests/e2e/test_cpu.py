@@ -1,4 +1,3 @@
-# pyright: basic
 """Every zoo model compiled for this machine, float and quantized, against the interpreter.
 
 Floats agree within rounding, or within what rounding is in PyTorch itself, and so do quantized
@@ -8,6 +7,8 @@ pooling agree to the bit. Batch norms are folded before quantizing, as the comma
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ EXACT = ("mlp", "lenet", "cmsis-cnn", "vgg")
 """Networks of layers, ReLU and maximum pooling: nothing but integers decides."""
 
 
-def names() -> list:
+def names() -> list[Any]:
     """All but those that are a model of the list, only larger."""
     names = [name for name in zoo() if not name.startswith("llama-15m")]
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
-def pairs() -> list:
+def pairs() -> list[Any]:
     """Each with four recipes; in every run the large one of the quick has one of them."""
     return [
         pytest.param(name, recipe, marks=() if quick else pytest.mark.slow)
@@ -62,11 +63,11 @@ def test_quantized(name: str, recipe: str) -> None:
     floats = fold_batch_norm(imported(name))
     program = quantize(floats, recipe)
     inputs = made_up_inputs(program)
-    found = fewbit.compile(program, name="net").run(*inputs)
+    results = fewbit.compile(program, name="net").run(*inputs)
     expected = program.run(*inputs)
     if name in EXACT:
-        np.testing.assert_array_equal(found[0], expected[0])
-    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(results[0], expected[0])
+    for ours, theirs in zip(results, expected, strict=True):
         assert relative(ours, theirs) < ROUNDING
 
 
@@ -92,8 +93,8 @@ def test_stages_of_ours_compute_the_same(recipe: str | None) -> None:
     (expected,) = program.run(*inputs)
     for stage in ("mico", "kernel"):
         compilation = begin_cpu(program, "net", isa_of("cpu")).run(stage)
-        (found,) = compilation.program.run(*inputs)
-        assert relative(found, expected) < ROUNDING
+        (result,) = compilation.program.run(*inputs)
+        assert relative(result, expected) < ROUNDING
 
 
 def test_every_stage_has_a_text() -> None:

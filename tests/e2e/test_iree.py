@@ -1,4 +1,3 @@
-# pyright: basic
 """Every zoo model compiled for IREE on this machine's processor, against the interpreter.
 
 As for the `cpu` target: floats agree within rounding, or within what rounding is in PyTorch itself,
@@ -10,6 +9,7 @@ With and without kernels of ours in the module.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ LAST_BITS = 5e-7
 """The error of a layer, relative to its largest result."""
 
 
-def cases() -> list:
+def cases() -> list[Any]:
     every = [
         (name, recipe, kernels)
         for name in zoo()

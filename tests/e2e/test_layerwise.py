@@ -25,10 +25,10 @@ def tampered(program: Program, change: Callable[[list[Array]], None]):
     inputs = made_up_inputs(program)
 
     def run(given: Program) -> list[Array]:
-        found = [np.array(value) for value in given.run(*inputs)]
-        if len(found) > 1:
-            change(found)
-        return found
+        results = [np.array(value) for value in given.run(*inputs)]
+        if len(results) > 1:
+            change(results)
+        return results
 
     return inputs, run
 

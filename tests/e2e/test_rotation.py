@@ -85,9 +85,9 @@ def test_layers_that_share_an_input_share_its_rotation() -> None:
 def gradients(model: nn.Module) -> list[torch.Tensor]:
     model.zero_grad()
     model(TOKENS).square().mean().backward()
-    found = [parameter.grad for parameter in model.parameters()]
-    assert all(each is not None for each in found)
-    return [each.flatten().clone() for each in found if each is not None]
+    results = [parameter.grad for parameter in model.parameters()]
+    assert all(each is not None for each in results)
+    return [each.flatten().clone() for each in results if each is not None]
 
 
 def test_gradients_pass_through_a_rotation(model: nn.Module) -> None:

@@ -116,12 +116,12 @@ class SameFloats(TorchFunctionMode):
             return torch.from_numpy(np.ascontiguousarray(ours(*plain[0], **known)))
         if func.__name__ not in self.WIDE:
             return func(*args, **kwargs)
-        wide = tree_map_only(torch.Tensor, widened, (args, kwargs))
+        wide = tree_map_only(torch.Tensor, widen, (args, kwargs))
         result = func(*wide[0], **wide[1])
         return result.float() if result.dtype is torch.float64 else result
 
 
-def widened(tensor: torch.Tensor) -> torch.Tensor:
+def widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype is torch.float32 else tensor
 
 

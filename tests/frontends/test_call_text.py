@@ -20,9 +20,9 @@ LINEAR = "torch.nn:Linear(4, 3)"
 def test_a_call_is_imported() -> None:
     program = fewbit.import_model(LINEAR, input_shapes=["2x4"])
     assert program.run(np.ones((2, 4), np.float32))[0].shape == (2, 3)
-    found = find_module(LINEAR)
-    assert found is not None
-    assert type(found.model).__name__ == "Linear"
+    module = find_module(LINEAR)
+    assert module is not None
+    assert type(module.model).__name__ == "Linear"
 
 
 def test_calls_are_arguments_of_calls() -> None:

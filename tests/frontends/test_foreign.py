@@ -116,6 +116,9 @@ def test_a_wrong_factory_gets_suggestions(tmp_path: Path) -> None:
         ("model.safetensors", "weights without the model", "net.py:net"),
         ("net.tflite", "TensorFlow Lite", "SavedModel"),
         ("net.h5", "HDF5", ".keras"),
+        ("recipe.json", "JSON", "--recipe"),
+        ("x.npy", "array of numpy", "--input"),
+        ("frozen.pb", "graph of TensorFlow", "SavedModel"),
     ],
 )
 def test_other_formats_are_named(name: str, what: str, hint: str, tmp_path: Path) -> None:
@@ -140,6 +143,38 @@ def test_a_hugging_face_folder_is_explained(config: str, name: str, tmp_path: Pa
     with pytest.raises(UnsupportedError, match=rf"Hugging Face folder \({name}\)") as caught:
         import_model(tmp_path)
     assert f"transformers:{name}.from_pretrained(" in (caught.value.hint or "")
+
+
+def test_a_folder_without_a_model_names_the_files_in_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this folder is no model") as caught:
+        import_model(tmp_path)
+    assert "net.py:net" in (caught.value.hint or "")
+    (tmp_path / "net.onnx").write_bytes(b"")
+    with pytest.raises(UsageError, match="this folder is no model") as caught:
+        import_model(tmp_path)
+    assert caught.value.hint == f"give a file in it: {tmp_path / 'net.onnx'}"
+
+
+def test_a_folder_that_was_compiled_is_to_be_run(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(UsageError, match="compiled already") as caught:
+        import_model(tmp_path)
+    assert f"fewbit run {tmp_path}" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("lenet", "write zoo:lenet"),
+        ("timm:resnet18", "write timm:create_model('resnet18')"),
+        ("torchvision:resnet18", "write torchvision:models.resnet18()"),
+        ("nothing", "give zoo:NAME"),
+    ],
+)
+def test_a_model_that_is_missing_gets_the_nearest_spelling(name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match="there is no model") as caught:
+        import_model(name)
+    assert (caught.value.hint or "").startswith(hint)
 
 
 @pytest.mark.parametrize(("name", "status"), [("net.pt", 3), ("net.py", 2), ("llama.gguf", 3)])

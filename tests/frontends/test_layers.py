@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers that are found after an import, and what is left without a reader."""
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 
 
 class Probed(nn.Module):
@@ -29,7 +29,7 @@ def test_weights_that_only_folded_ops_read_are_not_kept() -> None:
     assert "attention.in_proj_weight" not in program.store
     (y,) = program.run(x.numpy())
     with torch.no_grad():
-        torch.testing.assert_close(torch.from_numpy(y), model(x), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(from_numpy(y), model(x), rtol=1e-5, atol=1e-5)
 
 
 def test_results_without_a_reader_are_not_computed() -> None:

@@ -37,9 +37,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_changes_of_the_path_hold_when_the_factory_is_called(file: Path) -> None:
     before = [*sys.path]
-    found = find_module(f"{file}:net")
-    assert found is not None
-    assert (found.model, found.inputs) == ("first", ("secondbeside",))
+    module = find_module(f"{file}:net")
+    assert module is not None
+    assert (module.model, module.inputs) == ("first", ("secondbeside",))
     folder = file.parent.resolve()
     assert sys.path == [str(folder / "lib"), *before, str(folder / "more")]
 

@@ -68,10 +68,10 @@ class Graph:
 
     def pick(self, suits: Callable[[Value], bool] = lambda v: v.type == FLOAT) -> Value | None:
         """Return a value that suits, more often a late one."""
-        found = [value for value in self.values if suits(value)]
-        if not found:
+        results = [value for value in self.values if suits(value)]
+        if not results:
             return None
-        return found[-1 - min(int(self.rng.geometric(0.4)) - 1, len(found) - 1)]
+        return results[-1 - min(int(self.rng.geometric(0.4)) - 1, len(results) - 1)]
 
     def choice(self, options: Sequence[Any]) -> Any:
         return options[int(self.rng.integers(len(options)))]

@@ -142,7 +142,7 @@ def selections(rng: np.random.Generator, x: Tensor) -> list[Function]:
         lambda v: torch.bucketize(v, edges), lambda v: torch.searchsorted(edges, v),
         lambda v: F.embedding(whole(v) % 8, table), lambda v: F.one_hot(whole(v) % 4, 4),
         lambda v: F.grid_sample(v, grid, align_corners=False), lambda v: v.masked_fill(v == v.amax(), 0),
-        lambda v: _written(v, 0), lambda v: _written(v, -1), lambda v: v[v > 0.2].sum(),
+        lambda v: _write(v, 0), lambda v: _write(v, -1), lambda v: v[v > 0.2].sum(),
         lambda v: v.nonzero().sum(0), lambda v: torch.where(v > 0, v, v.mean()),
         lambda v: v.select_scatter(v.select(dim, 0) * 2, dim, first), lambda v: v.max(),
         lambda v: v.slice_scatter(v.narrow(dim, 0, 1), dim, first, first + 1), lambda v: v.argmax(),
@@ -150,7 +150,7 @@ def selections(rng: np.random.Generator, x: Tensor) -> list[Function]:
     ]  # fmt: skip
 
 
-def _written(v: Tensor, place: int) -> Tensor:
+def _write(v: Tensor, place: int) -> Tensor:
     """Return a copy of which one slice was written in place."""
     copy = v.clone()
     copy[..., place] = 2

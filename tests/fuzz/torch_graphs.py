@@ -1,4 +1,3 @@
-# pyright: basic
 """Random PyTorch modules: a seed is a module and its inputs.
 
 A module is a list of steps, each a function or a layer of earlier values. Steps are tried on the
@@ -58,8 +57,8 @@ class RandomModule(nn.Module):
         return _first(step.function(*given))
 
 
-def _first(result: Any) -> Tensor:
-    return result[0] if isinstance(result, tuple) else result
+def _first(result: Tensor | tuple[Tensor, ...]) -> Tensor:
+    return result if isinstance(result, Tensor) else result[0]
 
 
 def random_torch(seed: int, most_steps: int = 10) -> tuple[RandomModule, tuple[Tensor, ...]]:

@@ -1,13 +1,15 @@
-# pyright: basic
 """The semantics of the kernel dialect, against PyTorch and against exact integers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.interpreter import interpret
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
@@ -37,7 +39,7 @@ def integers(*shape: int) -> np.ndarray:
 
 
 def channels_first(x: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(np.moveaxis(x, -1, 1).astype(np.float64))
+    return from_numpy(np.moveaxis(x, -1, 1).astype(np.float64))
 
 
 def channels_last(y: torch.Tensor) -> np.ndarray:
@@ -122,7 +124,7 @@ def test_conv2d_of_integers_with_scales() -> None:
 
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("kind", [floats, integers])
-def test_conv2d(groups: int, kind) -> None:
+def test_conv2d(groups: int, kind: Callable[..., np.ndarray]) -> None:
     x, w = kind(2, 9, 8, 6), kind(12, 6 // groups, 3, 2)
     element = "f32" if kind is floats else "i32"
     y = run(
@@ -133,7 +135,7 @@ def test_conv2d(groups: int, kind) -> None:
         w,
     )
     padded = functional.pad(channels_first(x), (0, 1, 1, 2))
-    weight = torch.from_numpy(w.astype(np.float64))
+    weight = from_numpy(w.astype(np.float64))
     expected = functional.conv2d(padded, weight, stride=(2, 1), dilation=(2, 3), groups=groups)
     np.testing.assert_allclose(y, channels_last(expected), rtol=1e-5, atol=1e-5)
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Tiny encoders with random weights, as Hugging Face folders of their families' own words."""
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def write_words(folder: Path, padded: int = 16) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     words = {word: number for number, word in enumerate(WORDS)}
-    tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
+    tokenizer: Any = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.enable_padding(length=padded)

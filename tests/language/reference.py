@@ -1,4 +1,3 @@
-# pyright: basic
 """Decoders in plain numpy, written from the families' own descriptions and in their own words.
 
 It takes a configuration and tensors as a Hugging Face folder has them, all tokens at once and no
@@ -114,8 +113,10 @@ def llama3(frequency: float, s: dict[str, Any]) -> float:
 
 
 def softmax(scores: Array, window: int | None) -> Array:
-    q, k = np.indices(scores.shape[1:])
-    hidden = (k > q) | (k <= q - (window or len(q)))
+    rows, columns = map(int, scores.shape[1:])
+    q: Array = np.arange(rows)[:, None]
+    k: Array = np.arange(columns)
+    hidden: Array = (k > q) | (k <= q - (window or rows))
     values = np.exp(np.where(hidden, -np.inf, scores - scores.max(-1, keepdims=True)))
     return values / values.sum(-1, keepdims=True)
 

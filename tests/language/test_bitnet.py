@@ -1,4 +1,3 @@
-# pyright: basic
 """BitNet checkpoints: their own integers, packed, divided or multiplied by a scale, or rounded."""
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def write_bitnet(folder: Path, method: dict[str, Any], family: str = "bitnet") -
     """Write a checkpoint, and return the weights of its layers: integers, and what they are times."""
     settings = settings_of(family) | {"quantization_config": method, "rope_scaling": None}
     generator = np.random.default_rng(3)
-    tensors, layers = {}, {}
+    tensors, layers = dict[str, Any](), dict[str, Any]()
     for name, shape in decoder_shapes(settings).items():
         tensors[name] = draw(shape, generator)
         if not name.endswith("_proj.weight"):

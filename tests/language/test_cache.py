@@ -1,4 +1,3 @@
-# pyright: basic
 """Keys and values of 8 and 4 bits: their numbers, their bytes, and what attention makes of them."""
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed, norm, unflatten
 from fewbit.errors import FewbitWarning, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
 from fewbit.language import decoder
@@ -84,7 +84,7 @@ def test_bytes_of_a_cache(kind: str, share: float, width: int) -> None:
 
 
 def decode(model: LanguageModel, tokens: torch.Tensor, parts: list[int]) -> torch.Tensor:
-    position, logits = 0, []
+    position, logits = 0, list[torch.Tensor]()
     with torch.no_grad():
         for count in parts:
             given = tokens[:, position : position + count]
@@ -106,7 +106,7 @@ class Dequantized(FloatCache):
     bits, group = 8, 0
 
     def write(self, buffers: Any, k: torch.Tensor, v: torch.Tensor, kept: Kept) -> None:
-        k, v = (each.unflatten(-1, (-1, self.group)) for each in (k, v))
+        k, v = (unflatten(each, -1, (-1, self.group)) for each in (k, v))
         integers, scales = quantize(v, self.bits)
         v = integers * scales.float().unsqueeze(-1)
         offsets = torch.zeros(())
@@ -126,15 +126,19 @@ def test_attention_is_that_to_what_integers_stand_for(
     """Read in parts, behind the first block, and with several groups in half a head."""
     plain_folder(tmp_path, max_position_embeddings=128, **CASES[case])
     checkpoint, scheme = open_checkpoint(tmp_path), CacheScheme.of(text)
-    tokens = torch.randint(0, VOCABULARY, (1, CONTEXT), generator=torch.manual_seed(0))
+    tokens = torch.randint(0, VOCABULARY, (1, CONTEXT), generator=manual_seed(0))
     parts, width = [CONTEXT - 7, 1, 6], CASES[case].get("head_dim", 16)
     found = decode(build_decoder(checkpoint, Decoding(CONTEXT, scheme)), tokens, parts)
     monkeypatch.setattr(Dequantized, "bits", 8 if scheme.kind == "q8" else 4)
     group = width if scheme.kind == "q8" else min(32, width // 2)
     monkeypatch.setattr(Dequantized, "group", group)
-    monkeypatch.setattr(decoder, "make_cache", lambda _, shape: Dequantized(shape))
+    monkeypatch.setattr(decoder, "make_cache", make_dequantized)
     expected = decode(build_decoder(checkpoint, Decoding(CONTEXT, scheme)), tokens, parts)
-    assert (found - expected).norm() < 2e-4 * expected.norm()
+    assert norm(found - expected) < 2e-4 * norm(expected)
+
+
+def make_dequantized(_: CacheScheme, shape: Shape) -> Dequantized:
+    return Dequantized(shape)
 
 
 def test_only_what_was_kept_is_read(tmp_path: Path) -> None:

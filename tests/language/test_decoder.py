@@ -1,4 +1,3 @@
-# pyright: basic
 """The decoder of each family, compared with one in numpy that is written from its description."""
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import named_modules
 from fewbit.errors import FewbitWarning, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
 from fewbit.language.config import Decoding
@@ -43,7 +43,7 @@ def test_a_family_computes_what_it_describes(family: str, tmp_path: Path) -> Non
 def test_layers_are_called_as_in_checkpoints(tmp_path: Path) -> None:
     family_folder(tmp_path, "gpt2")
     model = build_decoder(open_checkpoint(tmp_path), CONTEXT)
-    names = {name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    names = {name for name, module in named_modules(model) if isinstance(module, torch.nn.Linear)}
     assert "model.layers.1.self_attn.q_proj" in names
     assert "model.layers.1.mlp.down_proj" in names
 

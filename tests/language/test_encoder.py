@@ -1,4 +1,3 @@
-# pyright: basic
 """The encoder of each family, compared with one in numpy that is written from its description."""
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def test_states_are_those_of_the_description(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "far"), [(32, 128), (8, 12)])
 def test_buckets_of_relative_positions(count: int, far: int) -> None:
-    table = bucket_table(Buckets(count, far), 200)
+    table = bucket_table(Buckets(count, far), 200).numpy()
     assert table.tolist() == [bucket(relative, count, far) for relative in range(-199, 200)]
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Encoders beside the classes of transformers that they are read for, with the same weights."""
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import FewbitWarning
 from fewbit.frontends.language import build_encoder, open_encoder
 from tests.language.encoder_checkpoints import SETTINGS, VOCABULARY, encoder_settings
@@ -23,7 +23,7 @@ TOKENS = np.random.default_rng(0).integers(4, VOCABULARY, (1, 20))
 def save_theirs(case: str, folder: Path) -> Any:
     settings = encoder_settings(case)
     family = settings.pop("model_type")
-    torch.manual_seed(0)
+    manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **settings)
     if family == "t5":
         model = transformers.T5EncoderModel(config)

@@ -37,7 +37,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def with_statistics(model: nn.Module) -> int:
-    """As Keras counts: batch norm's running mean and variance are parameters too."""
+    """Count parameters as Keras does: batch norm's running mean and variance are some, too."""
     return parameters(model) + sum(
         buffer.numel() for name, buffer in model.named_buffers() if "running" in name
     )
@@ -138,7 +138,13 @@ def test_parameters_are_exactly_the_published(
 
 
 @pytest.mark.parametrize(
-    ("name", "published"), [("resnet8", 78_666), ("ds-cnn", 24_908)], ids=["resnet8", "ds-cnn"]
+    ("name", "published"),
+    [
+        ("resnet8", 78_666),
+        ("ds-cnn", 24_908),
+        ("mobilenet-v1-vww", 221_794),
+        ("autoencoder", 269_992),
+    ],
 )
 def test_parameters_are_what_keras_counts(name: str, published: int) -> None:
     assert with_statistics(model_of(name)) == published

@@ -34,8 +34,8 @@ def error_of(run: np.ndarray[tuple[int, int], np.dtype[np.float32]], scale: floa
 @given(run=runs, width=st.sampled_from(WIDE))
 def test_mse_takes_the_candidate_with_the_least_error(run: list[float], width: Width) -> None:
     w = weight(run)
-    plain, found = quantize_weight(w, width), quantize_weight(w, width, mode="mse")
-    largest, chosen = plain.scale[0], found.scale[0]
+    plain, quantized = quantize_weight(w, width), quantize_weight(w, width, mode="mse")
+    largest, chosen = plain.scale[0], quantized.scale[0]
     candidates = [largest * np.float32(c) for c in CANDIDATES]
     assert chosen in candidates
     errors = [error_of(w, scale, width.bits) for scale in candidates]
@@ -60,23 +60,23 @@ def test_mse_loses_less_than_max() -> None:
 @given(run=runs, width=st.sampled_from(WIDE))
 def test_signed_max_uses_the_lowest_level(run: list[float], width: Width) -> None:
     w = weight(run)
-    found = quantize_weight(w, width, mode="signed-max")
+    quantized = quantize_weight(w, width, mode="signed-max")
     star = max(run, key=lambda v: (abs(v), v))
     if abs(star) < 1e-5:
-        assert found.scale[0] == np.float32(1e-5) / np.float32(width.qmin)
+        assert quantized.scale[0] == np.float32(1e-5) / np.float32(width.qmin)
         return
-    assert found.scale[0] == np.float32(star) / np.float32(width.qmin)
-    assert found.values.min() == width.qmin
+    assert quantized.scale[0] == np.float32(star) / np.float32(width.qmin)
+    assert quantized.values.min() == width.qmin
     at = np.argmax(np.abs(w[0]) * (np.sign(w[0]) == np.sign(star)))
-    assert found.dequantize()[0, at] == w[0, at]
+    assert quantized.dequantize()[0, at] == w[0, at]
 
 
 def test_groups_have_signs_of_their_own() -> None:
     w = np.array([[1, -8, 4, 7, 8, -1, 0, 0]], np.float32)
-    found = quantize_weight(w, 4, mode="signed-max", granularity="group", group=4)
-    np.testing.assert_array_equal(found.scale, [[1, -1]])
-    np.testing.assert_array_equal(found.values, [[1, -8, 4, 7, -8, 1, 0, 0]])
-    np.testing.assert_array_equal(found.dequantize(), w)
+    quantized = quantize_weight(w, 4, mode="signed-max", granularity="group", group=4)
+    np.testing.assert_array_equal(quantized.scale, [[1, -1]])
+    np.testing.assert_array_equal(quantized.values, [[1, -8, 4, 7, -8, 1, 0, 0]])
+    np.testing.assert_array_equal(quantized.dequantize(), w)
 
 
 @pytest.mark.parametrize("mode", ["mse", "signed-max"])
@@ -93,21 +93,21 @@ def test_refused(mode: WeightMode) -> None:
 @given(run=runs, width=st.sampled_from([Width.of(2), *WIDE]))
 def test_offsets_hold_the_lowest_and_nearly_the_highest(run: list[float], width: Width) -> None:
     w = weight(run)
-    found = quantize_weight(w, width, mode="offset")
-    assert found.offset is not None
-    values, step = found.dequantize(), found.scale.max()
-    assert found.offset[0] == w.min()
+    quantized = quantize_weight(w, width, mode="offset")
+    assert quantized.offset is not None
+    values, step = quantized.dequantize(), quantized.scale.max()
+    assert quantized.offset[0] == w.min()
     assert values[0, w.argmin()] == w.min()
     assert np.abs(values - w).max() <= step * 0.5001 + np.abs(w).max() * 1e-6
 
 
 def test_offsets_by_hand() -> None:
     w = np.array([[1, 2, 3, 4, -7, -4, -1, 2]], np.float32)
-    found = quantize_weight(w, 2, mode="offset", granularity="group", group=4)
-    np.testing.assert_array_equal(found.offset, [[1, -7]])
-    np.testing.assert_array_equal(found.scale, [[1, 3]])
-    np.testing.assert_array_equal(found.values, [[-2, -1, 0, 1, -2, -1, 0, 1]])
-    np.testing.assert_array_equal(found.dequantize(), w)
+    quantized = quantize_weight(w, 2, mode="offset", granularity="group", group=4)
+    np.testing.assert_array_equal(quantized.offset, [[1, -7]])
+    np.testing.assert_array_equal(quantized.scale, [[1, 3]])
+    np.testing.assert_array_equal(quantized.values, [[-2, -1, 0, 1, -2, -1, 0, 1]])
+    np.testing.assert_array_equal(quantized.dequantize(), w)
 
 
 def test_refused_offsets() -> None:

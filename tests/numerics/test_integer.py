@@ -44,10 +44,10 @@ def dot(x: list[int], w: list[int], zx: int = 0, zw: int = 0) -> int:
 @given(widths, widths, st.integers(1, 70), seeds)
 def test_linear_is_exact(x_width: Width, w_width: Width, k: int, seed: int):
     x, w = values_of(x_width, (2, 3, k), seed), values_of(w_width, (4, k), seed + 1)
-    found = linear(x, w)
-    assert found.dtype == np.int32
+    result = linear(x, w)
+    assert result.dtype == np.int32
     rows = x.reshape(6, k).tolist()
-    assert found.reshape(6, 4).tolist() == [[dot(a, b) for b in w.tolist()] for a in rows]
+    assert result.reshape(6, 4).tolist() == [[dot(a, b) for b in w.tolist()] for a in rows]
 
 
 @settings(deadline=None)
@@ -69,12 +69,12 @@ def test_linear_with_zero_points_per_row_channel_and_group():
     x, w = (rng.integers(-128, 128, shape, np.int8) for shape in ((3, 12), (4, 12)))
     zx = rng.integers(-128, 128, 3).astype(np.int32)
     zw = rng.integers(-128, 128, (4, 3)).astype(np.int32)
-    found = linear(x, w, zx, zw[:, 0])
+    result = linear(x, w, zx, zw[:, 0])
     expected = [
         [dot(a, b, int(zx[i]), int(zw[j, 0])) for j, b in enumerate(w.tolist())]
         for i, a in enumerate(x.tolist())
     ]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
     partial = linear_grouped(x, w, 4, zx, zw)
     for i, j, g in itertools.product(range(3), range(4), range(3)):
         part = slice(4 * g, 4 * g + 4)
@@ -140,10 +140,10 @@ def test_conv2d_is_exact(geometry: Geometry, kh: int, kw: int, affine: bool, see
     w = rng.integers(-128, 128, (3 * groups, 2, kh, kw), np.int8)
     zx, zw = (int(z) for z in rng.integers(-128, 128, 2)) if affine else (0, 0)
     zeros = (zx, zw) if affine else (None, None)
-    found = conv2d(x, w, stride, padding, dilation, groups, *zeros)
-    assert found.dtype == np.int32
-    for place in itertools.product(range(2), (0, w.shape[0] - 1), *map(range, found.shape[2:])):
-        assert found[place] == conv_at(x, w, geometry, place, zx, zw)
+    result = conv2d(x, w, stride, padding, dilation, groups, *zeros)
+    assert result.dtype == np.int32
+    for place in itertools.product(range(2), (0, w.shape[0] - 1), *map(range, result.shape[2:])):
+        assert result[place] == conv_at(x, w, geometry, place, zx, zw)
 
 
 @settings(deadline=None, max_examples=40)
@@ -157,11 +157,11 @@ def test_conv2d_agrees_with_torch(geometry: Geometry, seed: int):
     expected = torch.nn.functional.conv2d(
         padded, torch.tensor(w).double(), stride=stride, dilation=dilation, groups=groups
     )
-    found = conv2d(x, w, stride, geometry[1], dilation, groups)
-    assert np.array_equal(found, expected.numpy())
+    result = conv2d(x, w, stride, geometry[1], dilation, groups)
+    assert np.array_equal(result, expected.numpy())
     partial = conv2d_grouped(x, w, 6, stride, geometry[1], dilation, groups)
-    assert partial.shape == (*found.shape, 4)
-    assert np.array_equal(partial.sum(axis=-1), found)
+    assert partial.shape == (*result.shape, 4)
+    assert np.array_equal(partial.sum(axis=-1), result)
 
 
 def test_grouped_partial_sums_of_a_convolution():

@@ -212,13 +212,13 @@ def test_convolution_matches_the_float_layer(
         group=group,
     )
     xq = quantize_activation(x, a_width, granularity="sample")
-    found = bitconv2d(
+    result = bitconv2d(
         x, q, bias, a_width, stride=stride, padding=padding, dilation=dilation, groups=groups
     )
     expected = torch_conv(xq.dequantize(), q.dequantize(), bias, geometry)
-    assert found.dtype == np.float32
+    assert result.dtype == np.float32
     for sample in range(2):
-        assert close(found[sample], expected[sample])
+        assert close(result[sample], expected[sample])
 
 
 @pytest.mark.parametrize("granularity", ["tensor", "channel"])
@@ -230,8 +230,8 @@ def test_convolution_in_the_defined_order(width: Width, granularity: str):
     acc = conv2d(xq.values, q.values, padding=((1, 0), (2, 1)))
     scaled = acc.astype(np.float32) * xq.scale[:, None, None, None]
     expected = scaled * q.scale.reshape(-1, 1, 1) + bias[:, None, None]
-    found = bitconv2d(x, q, bias, 8, padding=((1, 0), (2, 1)))
-    assert np.array_equal(found, expected)
+    result = bitconv2d(x, q, bias, 8, padding=((1, 0), (2, 1)))
+    assert np.array_equal(result, expected)
 
 
 def test_group_scales_of_a_convolution_in_the_defined_order():
@@ -269,7 +269,7 @@ def test_one_operand_of_a_convolution_in_float():
         (xq, w, None, xq.dequantize(), w),
     ]
     for left, right, bits, real_x, real_w in cases:
-        found = bitconv2d(
+        result = bitconv2d(
             left,
             right,
             bias,
@@ -279,7 +279,7 @@ def test_one_operand_of_a_convolution_in_float():
             dilation=dilation,
             groups=groups,
         )
-        assert close(found, torch_conv(real_x, real_w, bias, geometry))
+        assert close(result, torch_conv(real_x, real_w, bias, geometry))
 
 
 @settings(deadline=None, max_examples=50)

@@ -52,8 +52,8 @@ def test_fixed_point_is_exact(width: Width, acc: list[int], multiplier: float):
 @settings(deadline=None, max_examples=400)
 @given(widths, st.lists(accumulators, min_size=1, max_size=8), multipliers)
 def test_float_multiplies_in_float32(width: Width, acc: list[int], multiplier: float):
-    found = requantize(acc, multiplier, width)
-    for a, u in zip(acc, found.tolist(), strict=True):
+    result = requantize(acc, multiplier, width)
+    for a, u in zip(acc, result.tolist(), strict=True):
         if width.is_binary:
             assert u == round_exactly(a * Fraction(multiplier), width)
             continue
@@ -117,11 +117,11 @@ def test_multipliers_per_channel(axis: int):
     acc = np.random.default_rng(0).integers(-1000, 1000, (3, 4, 5)).astype(np.int32)
     channels = acc.shape[axis]
     multiplier = np.linspace(0.01, 0.2, channels).astype(np.float32)
-    found = requantize(acc, multiplier, 8, axis=axis)
+    result = requantize(acc, multiplier, 8, axis=axis)
     fixed = requantize_fixed(acc, fixed_point(multiplier), 8, axis=axis)
     for i in range(channels):
         one = acc.take(i, axis)
-        assert np.array_equal(found.take(i, axis), requantize(one, multiplier[i], 8))
+        assert np.array_equal(result.take(i, axis), requantize(one, multiplier[i], 8))
         alone = requantize_fixed(one, fixed_point(multiplier[i]), 8)
         assert np.array_equal(fixed.take(i, axis), alone)
 

@@ -293,13 +293,13 @@ def test_empty_weights_are_refused(shape: tuple[int, ...]):
 @pytest.mark.parametrize("size", [1e-7, 1.0, 1e5, 1e30])
 def test_scales_of_f16(width: float, size: float) -> None:
     w = (np.random.default_rng(0).standard_normal((6, 32)) * size).astype(np.float32)
-    found = quantize_weight(w, width, granularity="group", group=8, scales="f16")
-    halves = found.scale.astype(np.float16)
+    quantized = quantize_weight(w, width, granularity="group", group=8, scales="f16")
+    halves = quantized.scale.astype(np.float16)
     assert np.isfinite(halves).all()
     assert (halves > 0).all()
-    np.testing.assert_array_equal(halves.astype(np.float32), found.scale)
-    expected = with_scale(w.reshape(24, 8), Width.of(width), found.scale.reshape(-1))
-    np.testing.assert_array_equal(found.values.reshape(24, 8), expected)
+    np.testing.assert_array_equal(halves.astype(np.float32), quantized.scale)
+    expected = with_scale(w.reshape(24, 8), Width.of(width), quantized.scale.reshape(-1))
+    np.testing.assert_array_equal(quantized.values.reshape(24, 8), expected)
 
 
 def test_scales_of_f16_lose_little() -> None:
@@ -313,11 +313,11 @@ def test_scales_of_f16_lose_little() -> None:
 
 def test_offsets_of_f16() -> None:
     w = np.random.default_rng(2).standard_normal((4, 64)).astype(np.float32)
-    found = quantize_weight(w, 4, mode="offset", granularity="group", group=32, scales="f16")
-    assert found.offset is not None
-    for numbers in (found.scale, found.offset):
+    quantized = quantize_weight(w, 4, mode="offset", granularity="group", group=32, scales="f16")
+    assert quantized.offset is not None
+    for numbers in (quantized.scale, quantized.offset):
         np.testing.assert_array_equal(numbers.astype(np.float16).astype(np.float32), numbers)
-    assert np.abs(found.dequantize() - w).max() < 0.55 * found.scale.max()
+    assert np.abs(quantized.dequantize() - w).max() < 0.55 * quantized.scale.max()
 
 
 def test_zero_points_have_no_scales_of_f16() -> None:

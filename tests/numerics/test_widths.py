@@ -25,8 +25,8 @@ TABLE = {
 
 
 def test_the_nine_widths():
-    found = {str(w): (w.bits, w.qmin, w.qmax, w.magnitude) for w in WIDTHS}
-    assert found == TABLE
+    results = {str(w): (w.bits, w.qmin, w.qmax, w.magnitude) for w in WIDTHS}
+    assert results == TABLE
     assert [str(w) for w in WIDTHS if w.is_binary] == ["1"]
     assert [str(w) for w in WIDTHS if w.is_ternary] == ["1.58"]
 

@@ -43,7 +43,7 @@ def program(op: str, *arguments: str, element: str = "f32", before: str = "") ->
     }}"""
 
 
-def expanded(text: str, *inputs: Any) -> Array:
+def expand(text: str, *inputs: Any) -> Array:
     """Return the program's result when only arithmetic is left: to the bit that of the op."""
     (of_op,) = interpret(parse_module(text), *inputs)
     module = lower(parse_module(text), "expand-math")
@@ -64,7 +64,7 @@ def exactly(function: Callable[..., Any], *inputs: Any) -> Any:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_program_computes_the_formula_to_the_bit(name: str) -> None:
     x = every(799_999)
-    result = expanded(program(f"math.{name} %x_0 : f32", "x"), x)
+    result = expand(program(f"math.{name} %x_0 : f32", "x"), x)
     np.testing.assert_array_equal(result, evaluate(REFERENCES[name].formula, x))
 
 
@@ -75,7 +75,7 @@ def test_ops_of_two_numbers(op: str, x: float, y: float) -> None:
     text = program(f"math.{op} %x_0, %y_0 : f32", "x", "y")
     inputs = [np.append(SPECIAL, np.float32(x)), np.append(SPECIAL[::-1], np.float32(y))]
     exact = exactly({"powf": np.power, "atan2": np.arctan2}[op], *inputs)
-    assert_close(expanded(text, *inputs), exact, 3e-7)
+    assert_close(expand(text, *inputs), exact, 3e-7)
 
 
 @pytest.mark.parametrize("n", [-70, -2, 0, 1, 2, 3, 5, 64, 65])
@@ -86,7 +86,7 @@ def test_constant_exponents(n: int) -> None:
     )
     real = program("math.powf %x_0, %n : f32", "x", before=f"%n = arith.constant {n}.0 : f32")
     for text in (integer, real):
-        assert_close(expanded(text, x), exactly(np.power, x, float(n)), 2e-7)
+        assert_close(expand(text, x), exactly(np.power, x, float(n)), 2e-7)
 
 
 def test_exponents_that_are_no_constants() -> None:
@@ -96,7 +96,7 @@ def test_exponents_that_are_no_constants() -> None:
     )
     for n in (-5, 0, 3, 20, 2**24 + 1):
         x, power = np.float32(-1.000001), np.int32(n)
-        result = expanded(text, x, power)
+        result = expand(text, x, power)
         assert_close(np.atleast_1d(result), np.atleast_1d(exactly(np.power, x, power)), 2e-7)
 
 
@@ -106,14 +106,14 @@ def test_constant_exponents_that_are_no_small_integers(exponent: str) -> None:
     x = SPECIAL[~np.isneginf(SPECIAL)]
     text = program("math.powf %x_0, %n : f32", "x", before=f"%n = arith.constant {exponent} : f32")
     power = {"0x7F800000": np.inf, "0x7FC00000": np.nan}.get(exponent) or float(exponent)
-    assert_close(expanded(text, x), exactly(np.power, x, np.full_like(x, power)), 2e-7)
+    assert_close(expand(text, x), exactly(np.power, x, np.full_like(x, power)), 2e-7)
 
 
 def test_half_precision() -> None:
     x = np.arange(0, 1 << 16, 7, dtype=np.uint16).view(np.float16)
     text = program("math.tanh %x_0 : f16", "x", element="f16")
     (exact,) = interpret(parse_module(text), x)
-    result = expanded(text, x)
+    result = expand(text, x)
     assert result.dtype == np.float16
     np.testing.assert_allclose(
         result.astype(np.float64), exact.astype(np.float64), rtol=1.01 * 2**-10, atol=6e-8
@@ -137,7 +137,7 @@ def test_bfloat16(name: str) -> None:
     )
     (exact,) = interpret(parse_module(text), x)
     np.testing.assert_allclose(
-        expanded(text, x).astype(np.float64), exact.astype(np.float64), rtol=2**-7
+        expand(text, x).astype(np.float64), exact.astype(np.float64), rtol=2**-7
     )
 
 

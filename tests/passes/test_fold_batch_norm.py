@@ -76,8 +76,10 @@ def test_rounded_once_from_float64() -> None:
     )
     factor = s / np.sqrt(v + 0.001)
     (layer,) = (op for op in after.module.walk() if isinstance(op, mico.BitConv2dOp))
-    found = {op.sym_name.data: op for op in after.module.walk() if isinstance(op, mico.ConstantOp)}
-    weight, bias = (found[name].value for name in ("conv.weight", "conv.bias"))
+    results = {
+        op.sym_name.data: op for op in after.module.walk() if isinstance(op, mico.ConstantOp)
+    }
+    weight, bias = (results[name].value for name in ("conv.weight", "conv.bias"))
     assert isinstance(weight, mico.RefAttr)
     assert isinstance(bias, mico.RefAttr)
     expected = (w * factor[:, None, None, None]).astype(np.float32)

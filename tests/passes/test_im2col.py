@@ -46,33 +46,33 @@ def test_columns_are_gathered_and_multiplied(run_passes: RunPasses) -> None:
         " bias(%0) add(%1)",
         "tensor<6xf32>, tensor<?x5x5x6xf32>",
     )
-    made = run_passes(text, "im2col")
-    assert "kernel.conv2d" not in made
-    assert "tensor.pad" in made
-    assert "tensor<?x5x5x1x36xf32>" in made
+    result = run_passes(text, "im2col")
+    assert "kernel.conv2d" not in result
+    assert "tensor.pad" in result
+    assert "tensor<?x5x5x1x36xf32>" in result
     # The weight's channels last, the columns, the matmul, and what follows it.
-    assert made.count("linalg.generic") == 4
-    assert made.count("arith.mulf") == 1
+    assert result.count("linalg.generic") == 4
+    assert result.count("arith.mulf") == 1
 
 
 def test_a_kernel_of_one_pixel_has_its_columns(run_passes: RunPasses) -> None:
     x, w, y = "tensor<?x9x9x4xf32>", "tensor<6x4x1x1xf32>", "tensor<?x9x9x6xf32>"
-    made = run_passes(conv(x, w, y, "stride = [1, 1]"), "im2col")
-    assert made.count("linalg.generic") == 2
-    assert "tensor.pad" not in made
+    result = run_passes(conv(x, w, y, "stride = [1, 1]"), "im2col")
+    assert result.count("linalg.generic") == 2
+    assert "tensor.pad" not in result
 
 
 def test_strided_pixels_are_gathered(run_passes: RunPasses) -> None:
     x, w, y = "tensor<?x9x9x4xf32>", "tensor<6x4x1x1xf32>", "tensor<?x5x5x6xf32>"
-    made = run_passes(conv(x, w, y, "stride = [2, 2]"), "im2col")
-    assert made.count("linalg.generic") == 3
+    result = run_passes(conv(x, w, y, "stride = [2, 2]"), "im2col")
+    assert result.count("linalg.generic") == 3
 
 
 def test_groups_are_a_batch(run_passes: RunPasses) -> None:
     x, w, y = "tensor<?x9x9x4xf32>", "tensor<6x2x3x3xf32>", "tensor<?x7x7x6xf32>"
-    made = run_passes(conv(x, w, y, "groups = 2 : i32, stride = [1, 1]"), "im2col")
-    assert "tensor<?x7x7x2x18xf32>" in made
-    assert "tensor<?x7x7x2x3xf32>" in made
+    result = run_passes(conv(x, w, y, "groups = 2 : i32, stride = [1, 1]"), "im2col")
+    assert "tensor<?x7x7x2x18xf32>" in result
+    assert "tensor<?x7x7x2x3xf32>" in result
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def last_step(program: Program) -> float:
     *_, last = (op for op in program.module.walk() if isinstance(op, mico.QuantizedLayerOp))
     assert last.act_scale is not None
     text = str(last.act_scale.owner)
-    found = re.search(r"constant ([\d.e+-]+) : f32", text)
-    assert found is not None
-    return float(found.group(1))
+    match = re.search(r"constant ([\d.e+-]+) : f32", text)
+    assert match is not None
+    return float(match.group(1))
 
 
 @pytest.mark.parametrize("fixed_point", [False, True])
@@ -71,31 +71,31 @@ def test_networks_agree_with_float_scales(name: str, recipe: str, fixed_point: b
     """Two steps of the last activation: its integers are off by one where a rounding falls the
     other way, here or in a layer before, and few are; weights below 1 sum these up."""
     program = quantized(name, recipe)
-    made = integer_only(program, strict=True, fixed_point=fixed_point)
-    made.verify()
+    result = integer_only(program, strict=True, fixed_point=fixed_point)
+    result.verify()
     x = [t.numpy() for t in zoo()[name].example_inputs(8, seed=9)]
-    (expected,), (given,) = program.run(*x), made.run(*x)
+    (expected,), (given,) = program.run(*x), result.run(*x)
     assert np.abs(given - expected).max() <= 2 * last_step(program)
-    flat = [name for name in float_tensors(made) if name != "mico.reshape"]
+    flat = [name for name in float_tensors(result) if name != "mico.reshape"]
     assert flat == []
 
 
 def test_fixed_point_multiplies_no_floats() -> None:
-    made = integer_only(quantized("resnet8", "w8a8-static"), strict=True, fixed_point=True)
-    between = [op for op in made.module.walk() if isinstance(op, mico.RequantizeOp)]
+    result = integer_only(quantized("resnet8", "w8a8-static"), strict=True, fixed_point=True)
+    between = [op for op in result.module.walk() if isinstance(op, mico.RequantizeOp)]
     assert between
     assert all(op.shift is not None for op in between)
-    assert not any(op.name == "arith.mulf" for op in made.module.walk())
+    assert not any(op.name == "arith.mulf" for op in result.module.walk())
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_memory_between_layers_holds_integers(name: str) -> None:
-    made = integer_only(quantized(name, "w8a8-static"), strict=True)
-    linalg = begin_cpu(made, "net", Isa.host()).run("linalg").text
+    result = integer_only(quantized(name, "w8a8-static"), strict=True)
+    linalg = begin_cpu(result, "net", Isa.host()).run("linalg").text
     produced = re.findall(r"linalg\.generic.*?-> (tensor<\S+>)", linalg, re.DOTALL)
     floats = [type for type in produced if type.endswith("xf32>")]
     assert set(floats) <= {"tensor<?x10xf32>"}
-    memref = begin_cpu(made, "net", Isa.host()).run("memref").text
+    memref = begin_cpu(result, "net", Isa.host()).run("memref").text
     # The entry is given inputs, results, weights and the arena, in which all else lies.
     entry = memref[memref.index("@program.entry(") :]
     arena = re.findall(r"memref\.view %arg3.* to (memref<.*>)", entry.split("return")[0])
@@ -187,11 +187,11 @@ def test_results_are_within_a_step(
     """The layer behind copies its integers, so they can be seen; hardly any differ, and by one."""
     program = between(*MIDDLES[middle], step, zero_point)
     program.verify()
-    made = integer_only(program, strict=True, fixed_point=fixed_point)
-    made.verify()
-    assert float_tensors(made) == []
+    result = integer_only(program, strict=True, fixed_point=fixed_point)
+    result.verify()
+    assert float_tensors(result) == []
     x = np.random.default_rng(1).normal(size=(2, 3, 6, 6)).astype(np.float32)
-    (expected,), (given,) = program.run(x), made.run(x)
+    (expected,), (given,) = program.run(x), result.run(x)
     off = np.rint(np.abs(given - expected) / step)
     assert off.max() <= 1
     assert off.mean() <= 0.02
@@ -222,12 +222,12 @@ def test_what_stays_float(middle: str, named: str) -> None:
     with pytest.raises(UnsupportedError, match=named) as caught:
         integer_only(program, strict=True)
     assert caught.value.place is not None
-    made = integer_only(program)
-    made.verify()
+    result = integer_only(program)
+    result.verify()
     x = np.random.default_rng(1).normal(size=(2, 3, 6, 6)).astype(np.float32)
-    (expected,), (given,) = program.run(x), made.run(x)
+    (expected,), (given,) = program.run(x), result.run(x)
     np.testing.assert_array_equal(given, expected)
-    assert named in float_tensors(made)
+    assert named in float_tensors(result)
 
 
 def test_layers_with_scales_found_at_run_time_stay_as_they_are() -> None:

@@ -38,8 +38,8 @@ def test_is_the_same_in_loops(op: str, inclusive: str, rows: str) -> None:
         x, o = (rng.standard_normal((2, count, 3)) * 9).astype(dtype)
         initial = (rng.standard_normal(3) * 9).astype(dtype)
         expected = program.run(x, o, initial)
-        found = compiled(x, o, initial)
-        for given, wanted in zip(found, expected, strict=True):
+        result = compiled(x, o, initial)
+        for given, wanted in zip(result, expected, strict=True):
             np.testing.assert_array_equal(given, wanted)
         check(parse_module(text), x, o, initial, passes=("lower-scan",))
     if rows == "?":

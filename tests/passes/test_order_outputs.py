@@ -1,4 +1,3 @@
-# pyright: basic
 """Outputs that bufferization computes in one memory, though each has its own."""
 
 from __future__ import annotations
@@ -52,6 +51,6 @@ def test_sizes_may_be_open() -> None:
 def check(function: Callable[[Tensor], tuple[Tensor, ...]], shapes: object) -> None:
     x = torch.randn(4, 8, 5)
     program = import_model(Function(function), (x,), dynamic_shapes=shapes)
-    found = fewbit.compile(program)(x.numpy())
-    for given, right in zip(found, function(x), strict=True):
+    result = fewbit.compile(program)(x.numpy())
+    for given, right in zip(result, function(x), strict=True):
         np.testing.assert_allclose(given, right.numpy(), rtol=1e-6, atol=1e-6)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Parts that repeat, as functions: found by what they do, and the same bits as without."""
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.interpreter.interpreter import interpret
 from fewbit.passes.graph.find_repeats import find_repeats
 from fewbit.passes.graph.outline_repeats import outline_next
@@ -34,7 +34,7 @@ class Layer(nn.Module):
 @pytest.fixture(scope="module")
 def program() -> Program:
     """Layers of random weights, for any number of rows."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(nn.Linear(32, 64), *(Layer(64) for _ in range(DEPTH)), nn.Linear(64, 7))
     for name, weight in model.named_parameters():
         if "norm" in name:

@@ -126,8 +126,8 @@ def test_any_contraction_with_a_constant(einsum: Einsum) -> None:
     outputs = prod(einsum.sizes[d] for d in "cd" if d in einsum.sizes)
     terms = prod(einsum.sizes[d] for d in "kl" if d in einsum.sizes)
     expected = 0 if terms == 1 or (batches > 1 and outputs == 1) else batches
-    found = [op for op in after.module.walk() if isinstance(op, BitLinearOp)]
-    assert len(found) == expected
+    results = [op for op in after.module.walk() if isinstance(op, BitLinearOp)]
+    assert len(results) == expected
     # Matrices of few numbers may be equal, and are one layer then.
     assert len(layers(after.module)) <= expected
 

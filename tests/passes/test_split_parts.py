@@ -39,7 +39,7 @@ def parts(program: Program) -> list[SubgraphOp]:
     return [symbols[call.callee.root_reference.data] for call in calls]
 
 
-def moved(program: Program) -> list[tuple[str, str]]:
+def list_moves(program: Program) -> list[tuple[str, str]]:
     transfers = [op for op in program.module.walk() if isinstance(op, TransferOp)]
     return [(op.from_device.data, op.to_device.data) for op in transfers]
 
@@ -119,13 +119,13 @@ def chain(*names: str) -> str:
 def test_neighbours_of_one_device_are_one_part() -> None:
     program = split(chain("a", "b", "c", "d"), "re:[bc]=npu")
     assert [part.device_name for part in parts(program)] == ["cpu", "npu", "cpu"]
-    assert moved(program) == [("cpu", "npu"), ("npu", "cpu")]
+    assert list_moves(program) == [("cpu", "npu"), ("npu", "cpu")]
 
 
 def test_all_on_one_device_is_one_part_without_transfers() -> None:
     program = split(chain("a", "b"))
     assert len(parts(program)) == 1
-    assert moved(program) == []
+    assert list_moves(program) == []
 
 
 def test_branches_of_a_device_are_one_part() -> None:
@@ -139,11 +139,11 @@ def test_branches_of_a_device_are_one_part() -> None:
     }}"""
     program = split(text, "a=npu", "b=npu")
     assert [part.device_name for part in parts(program)] == ["npu", "cpu"]
-    assert len(moved(program)) == 3
+    assert len(list_moves(program)) == 3
 
 
 def test_sizes_and_masks_pass_from_no_part_to_another() -> None:
-    """What follows of the position alone is computed in both parts."""
+    """Both parts compute what follows of the position alone."""
     t = "tensor<?xf32>"
     text = f"""graph.subgraph @far(%x: {t}, %p: tensor<1xi64>, %m: tensor<?xi64>) -> {t} {{
       %y = mico.relu(%x) : ({t}) -> {t}

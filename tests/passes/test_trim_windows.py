@@ -29,8 +29,8 @@ def test_compiles_and_agrees(name: str, target: str) -> None:
     model, shape = CASES[name]
     x = torch.rand(shape)
     program = import_model(model.eval(), (x,))
-    found = fewbit.compile(program, target)(x.numpy())
-    np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    result = fewbit.compile(program, target)(x.numpy())
+    np.testing.assert_allclose(result, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -47,5 +47,5 @@ def test_any_window(data: st.DataObject) -> None:
         model = nn.Conv2d(4, 4, kernel, stride, padding, groups=1 if layer == "conv" else 4)
     x = torch.rand(data.draw(st.integers(1, 2)), 4, *sizes)
     program = import_model(model.eval(), (x,))
-    found = fewbit.compile(program)(x.numpy())
-    np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    result = fewbit.compile(program)(x.numpy())
+    np.testing.assert_allclose(result, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)

@@ -217,8 +217,8 @@ def test_a_target_and_a_front_end_of_another_package(
     done = run(installed, fewbit, "compile", str(model), "-t", "interpreted", *stage)
     assert "kernel.matmul" in done.stdout, done.stderr
     done = run(installed, fewbit, "doctor", "--json")
-    found = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
-    assert found["interpreted"] == "works"
+    results = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
+    assert results["interpreted"] == "works"
 
 
 def test_a_part_on_a_target_of_another_package(installed: dict[str, str], tmp_path: Path) -> None:

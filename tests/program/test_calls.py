@@ -31,7 +31,7 @@ A, B = np.array([1, 2], np.float32), np.array([10, 20], np.float32)
 
 
 def to_html(shown: Any) -> str:
-    """As a notebook asks for it."""
+    """Return it as a notebook asks for it."""
     return shown._repr_html_()
 
 

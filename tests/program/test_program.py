@@ -125,7 +125,7 @@ def test_verify_checks_the_module_first() -> None:
         program.verify()
 
 
-def changed(store: WeightStore, key: str, array: Array | None) -> WeightStore:
+def change(store: WeightStore, key: str, array: Array | None) -> WeightStore:
     """The same store with one tensor replaced, or left out."""
     result = WeightStore()
     for other in store:
@@ -150,7 +150,7 @@ def test_wrong_weights_are_refused_with_the_line(name: str) -> None:
     array, what = WRONG_WEIGHTS[name]
     store = make_store()
     text = make_text(store)
-    program = Program.parse(text, changed(store, "fc.weight", array), "model.mlir")
+    program = Program.parse(text, change(store, "fc.weight", array), "model.mlir")
     with pytest.raises(StoreError, match=what) as caught:
         program.verify()
     assert caught.value.place.file == "model.mlir"

@@ -33,7 +33,7 @@ package_numpy: Any = safetensors_numpy
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def filled(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int = 0) -> Array:
+def fill(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int = 0) -> Array:
     """An array of random bytes; booleans are 0 or 1."""
     count = int(np.prod(shape)) * dtype.itemsize
     raw = np.random.default_rng(seed).integers(0, 256, count, dtype=np.uint8)
@@ -65,7 +65,7 @@ def tensors(draw: st.DrawFn) -> dict[str, Array]:
     keys = draw(st.lists(name.filter(lambda k: k != "__metadata__"), unique=True, max_size=4))
     shape = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
     dtypes = st.sampled_from(list(DTYPES.values()))
-    return {key: filled(draw(dtypes), draw(shape), seed) for seed, key in enumerate(keys)}
+    return {key: fill(draw(dtypes), draw(shape), seed) for seed, key in enumerate(keys)}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -137,7 +137,7 @@ def test_a_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_tensors_are_aligned_to_their_items(tmp_path: Path) -> None:
     store = WeightStore()
     for i, dtype in enumerate(DTYPES.values()):
-        store.add(f"odd.{i}", filled(dtype, (3,)))
+        store.add(f"odd.{i}", fill(dtype, (3,)))
     store.save(tmp_path / "w.safetensors")
     again = WeightStore.open(tmp_path / "w.safetensors")
     assert all(again[key].flags.aligned for key in again)
@@ -150,9 +150,9 @@ def test_the_package_reads_our_files(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     store = WeightStore()
     for code, dtype in DTYPES.items():
-        store.add(f"t.{code}", filled(dtype, (2, 3)))
-        store.add(f"scalar.{code}", filled(dtype, ()))
-        store.add(f"empty.{code}", filled(dtype, (0, 2)))
+        store.add(f"t.{code}", fill(dtype, (2, 3)))
+        store.add(f"scalar.{code}", fill(dtype, ()))
+        store.add(f"empty.{code}", fill(dtype, (0, 2)))
     store.save(path)
     for key, tensor in package.deserialize(path.read_bytes()):
         assert tensor["dtype"] == key.split(".")[1]
@@ -166,8 +166,8 @@ def test_the_package_reads_our_files(tmp_path: Path) -> None:
 
 def test_we_read_the_packages_files(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
-    arrays = {f"t.{code}": filled(dtype, (3, 5)) for code, dtype in DTYPES.items()}
-    arrays |= {"scalar": filled(np.dtype(np.float64), ()), "empty": np.zeros((2, 0), np.int8)}
+    arrays = {f"t.{code}": fill(dtype, (3, 5)) for code, dtype in DTYPES.items()}
+    arrays |= {"scalar": fill(np.dtype(np.float64), ()), "empty": np.zeros((2, 0), np.int8)}
     package_numpy.save_file(arrays, path, metadata={"format": "np"})
     store = WeightStore.open(path)
     assert set(store) == set(arrays)

@@ -149,14 +149,14 @@ def test_what_is_refused(
 
 
 def test_an_open_scheme_is_filled_in() -> None:
-    def filled(text: str, given: Quantized) -> str:
+    def fill(text: str, given: Quantized) -> str:
         return str(reconcile(LayerScheme.of(text), given)[0])
 
-    assert filled("fp", weight()) == "w4afp"
-    assert filled("wfpa8", weight(3, groups=2)) == "w3a8g4"
-    assert filled("wfpa8-static", weight(asymmetric=True)) == "w4a8-static-asym"
-    assert filled("wfpa8-static-asym", weight()) == "w4a8-static-asym"
-    assert filled("fp", given_weight(ONES, 0.5, width=1.58)) == "w1.58afp-tensor"
+    assert fill("fp", weight()) == "w4afp"
+    assert fill("wfpa8", weight(3, groups=2)) == "w3a8g4"
+    assert fill("wfpa8-static", weight(asymmetric=True)) == "w4a8-static-asym"
+    assert fill("wfpa8-static-asym", weight()) == "w4a8-static-asym"
+    assert fill("fp", given_weight(ONES, 0.5, width=1.58)) == "w1.58afp-tensor"
 
 
 @pytest.mark.parametrize("text", ["w3a8", "w4a8g4", "w4a8-tensor", "w4a8-mean"])
@@ -193,22 +193,22 @@ def test_constants_are_the_given_bits(bits: float, groups: int | None, asymmetri
     if asymmetric and bits < 2:
         return
     mine = weight(bits, groups, asymmetric)
-    made = quantize(program(), "wfpa8,b=w8a8", weights={"a": mine})
-    assert made.store["a.weight"].tobytes() == pack(mine.values, mine.width).tobytes()
-    assert made.store["a.weight.scale"].tobytes() == mine.scale.tobytes()
+    quantized = quantize(program(), "wfpa8,b=w8a8", weights={"a": mine})
+    assert quantized.store["a.weight"].tobytes() == pack(mine.values, mine.width).tobytes()
+    assert quantized.store["a.weight.scale"].tobytes() == mine.scale.tobytes()
     if mine.zero_point is not None:
-        assert made.store["a.weight.zero_point"].tobytes() == mine.zero_point.tobytes()
-    again = quantize(program(), made.recipe or "")
-    assert again.store["a.weight"].tobytes() != made.store["a.weight"].tobytes()
-    assert again.store["b.weight"].tobytes() == made.store["b.weight"].tobytes()
+        assert quantized.store["a.weight.zero_point"].tobytes() == mine.zero_point.tobytes()
+    again = quantize(program(), quantized.recipe or "")
+    assert again.store["a.weight"].tobytes() != quantized.store["a.weight"].tobytes()
+    assert again.store["b.weight"].tobytes() == quantized.store["b.weight"].tobytes()
 
 
 @pytest.mark.parametrize("act", ["fp", "8"])
 def test_the_program_computes_with_the_given_weight(act: str) -> None:
     x = np.random.default_rng(2).standard_normal((INPUTS, K), dtype=np.float32)
     first, second = weight(3, groups=4, asymmetric=True), weight(4, shape=(4, 6), seed=1)
-    made = quantize(program(), f"wfpa{act}", weights={"a": first, "b": second})
-    (y,) = made.run(x)
+    quantized = quantize(program(), f"wfpa{act}", weights={"a": first, "b": second})
+    (y,) = quantized.run(x)
     if act == "fp":
         expected = x @ first.dequantize().T @ second.dequantize().T
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
@@ -250,11 +250,11 @@ def test_names_and_shapes_must_be_the_programs() -> None:
 
 def test_layers_that_share_a_weight_share_the_given_one() -> None:
     mine = weight(shape=(6, 6))
-    made = quantize(program(TIED, a=(6, 6)), "fp", weights={"a": mine})
-    assert sorted(made.store) == ["a.weight", "a.weight.scale"]
+    quantized = quantize(program(TIED, a=(6, 6)), "fp", weights={"a": mine})
+    assert sorted(quantized.store) == ["a.weight", "a.weight.scale"]
     x = np.random.default_rng(2).standard_normal((INPUTS, 6), dtype=np.float32)
     expected = x @ mine.dequantize().T @ mine.dequantize().T
-    np.testing.assert_allclose(made.run(x)[0], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(quantized.run(x)[0], expected, rtol=1e-5, atol=1e-6)
 
 
 class Tied(nn.Module):

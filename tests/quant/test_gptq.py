@@ -45,13 +45,13 @@ def rows(count: int, seed: int) -> Any:
 def test_less_is_lost_on_data(text: str) -> None:
     scheme = LayerScheme.of(text)
     x, other = rotate(rows(600, 1), scheme.hadamard), rows(200, 2)
-    plain, found = scheme.quantize_weight(WEIGHT), round_columns(WEIGHT, x.T @ x, scheme)
-    assert found.width == plain.width
-    assert found.scale.shape == plain.scale.shape
-    assert (found.zero_point is None) == (plain.zero_point is None)
+    plain, result = scheme.quantize_weight(WEIGHT), round_columns(WEIGHT, x.T @ x, scheme)
+    assert result.width == plain.width
+    assert result.scale.shape == plain.scale.shape
+    assert (result.zero_point is None) == (plain.zero_point is None)
     expected, turned = other @ WEIGHT.T, rotate(other, scheme.hadamard)
     losses = [
-        float(np.square(turned @ each.dequantize().T - expected).sum()) for each in (plain, found)
+        float(np.square(turned @ each.dequantize().T - expected).sum()) for each in (plain, result)
     ]
     assert losses[1] < 0.7 * losses[0]
 
@@ -59,18 +59,18 @@ def test_less_is_lost_on_data(text: str) -> None:
 @pytest.mark.parametrize("text", ["w4afp", "w4afpg16", "w2afp-asym", "w8afph64"])
 def test_without_correlation_it_is_plain_rounding(text: str) -> None:
     scheme = LayerScheme.of(text)
-    found = round_columns(WEIGHT, np.eye(256), scheme)
+    result = round_columns(WEIGHT, np.eye(256), scheme)
     plain = scheme.quantize_weight(WEIGHT)
-    np.testing.assert_array_equal(found.scale, plain.scale)
+    np.testing.assert_array_equal(result.scale, plain.scale)
     # A quotient and a product with the reciprocal may go to other sides of a tie.
-    assert np.mean(found.values != plain.values) < 1e-3
+    assert np.mean(result.values != plain.values) < 1e-3
 
 
 def test_inputs_that_are_always_zero() -> None:
     x = rows(50, 3)
     x[:, 7] = 0
-    found = round_columns(WEIGHT, x.T @ x, LayerScheme.of("w4afp"))
-    assert np.isfinite(found.dequantize()).all()
+    result = round_columns(WEIGHT, x.T @ x, LayerScheme.of("w4afp"))
+    assert np.isfinite(result.dequantize()).all()
     nothing = round_columns(WEIGHT, np.zeros((256, 256)), LayerScheme.of("w8afp"))
     np.testing.assert_allclose(nothing.dequantize(), WEIGHT, atol=0.02)
 

@@ -55,41 +55,41 @@ def test_scales_equal_those_of_the_torch_model(block: Calibrated, method: Method
     model, program, data = block
     expected = calibrate(model, data, "w4a8-static,head=w4a2-static", method)
     before = print_module(program.module)
-    found = calibrate_program(
+    calibration = calibrate_program(
         program, [[x.numpy()] for x in data], "w4a8-static,head=w4a2-static", method
     )
     assert print_module(program.module) == before
-    assert list(found) == ["inner.0", "head"]
+    assert list(calibration) == ["inner.0", "head"]
     for name, scale in expected.items():
-        assert found[name] == pytest.approx(scale, rel=1e-5)
+        assert calibration[name] == pytest.approx(scale, rel=1e-5)
 
 
 def test_zero_points(block: Calibrated) -> None:
     model, program, data = block
     recipe = "w4a8-static-asym"
-    found = calibrate_program(program, [[x.numpy()] for x in data], recipe)
-    assert found.zero_points == calibrate(model, data, recipe).zero_points
-    quantize(program, recipe, found).verify()
+    calibration = calibrate_program(program, [[x.numpy()] for x in data], recipe)
+    assert calibration.zero_points == calibrate(model, data, recipe).zero_points
+    quantize(program, recipe, calibration).verify()
 
 
 def test_a_program_in_text() -> None:
     program = Program.parse(TEXT)
-    found = calibrate_program(program, [[np.array([[1.0, -4.0]], np.float32)]], "w8a8-static")
-    assert found["fc"] == pytest.approx(4 / 127)
-    quantized = quantize(program, "w8a8-static", found)
+    calibration = calibrate_program(program, [[np.array([[1.0, -4.0]], np.float32)]], "w8a8-static")
+    assert calibration["fc"] == pytest.approx(4 / 127)
+    quantized = quantize(program, "w8a8-static", calibration)
     (y,) = quantized.run(np.array([[1.0, -4.0]], np.float32))
     np.testing.assert_allclose(y, [[9.0, -11.5]], atol=0.1)
 
 
 def test_scales_are_for_what_is_rotated(block: Calibrated) -> None:
     x = np.array([[1.0, -4.0]], np.float32)
-    found = calibrate_program(Program.parse(TEXT), [[x]], "w8a8h2-static")
-    assert found["fc"] == pytest.approx(5 / 2**0.5 / 127)
+    calibration = calibrate_program(Program.parse(TEXT), [[x]], "w8a8h2-static")
+    assert calibration["fc"] == pytest.approx(5 / 2**0.5 / 127)
     model, program, data = block
     recipe = "w8a8h4-static"
     expected = calibrate(model, data, recipe)
-    found = calibrate_program(program, [[x.numpy()] for x in data], recipe)
-    assert dict(found) == pytest.approx(dict(expected), rel=1e-5)
+    calibration = calibrate_program(program, [[x.numpy()] for x in data], recipe)
+    assert dict(calibration) == pytest.approx(dict(expected), rel=1e-5)
 
 
 def test_refused(block: Calibrated) -> None:

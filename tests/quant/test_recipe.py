@@ -209,13 +209,13 @@ def test_order_of_patterns_is_part_of_a_recipe() -> None:
 
 def test_the_nearest_name_wins() -> None:
     recipe = Recipe.of("w8a8,re:.*fc.*=w2a8,blocks.1=w6a8,blocks.1.fc=w4a8")
-    found = recipe.resolve(["blocks.1.fc", "blocks.1.conv", "blocks.10.conv", "blocks.10.fc"])
-    assert [str(scheme) for scheme in found.values()] == ["w4a8", "w6a8", "w8a8", "w2a8"]
+    resolved = recipe.resolve(["blocks.1.fc", "blocks.1.conv", "blocks.10.conv", "blocks.10.fc"])
+    assert [str(scheme) for scheme in resolved.values()] == ["w4a8", "w6a8", "w8a8", "w2a8"]
 
 
 def test_a_name_selects_what_is_below_it() -> None:
-    found = Recipe.of("fp,re:blocks\\.[01]=w4a8").resolve(["blocks.0.fc", "blocks.2.fc"])
-    assert {name: str(scheme) for name, scheme in found.items()} == {
+    resolved = Recipe.of("fp,re:blocks\\.[01]=w4a8").resolve(["blocks.0.fc", "blocks.2.fc"])
+    assert {name: str(scheme) for name, scheme in resolved.items()} == {
         "blocks.0.fc": "w4a8",
         "blocks.2.fc": "fp",
     }
@@ -251,6 +251,16 @@ def test_a_pattern_that_matches_nothing(pattern: str) -> None:
     with pytest.raises(UsageError, match="matches no layer") as caught:
         Recipe.of(f"w8a8,{pattern}=w4a8").resolve(["fc1", "fc2", "head.conv"])
     assert "fc1" in str(caught.value.hint) or "head.conv" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("int8", "w8a8"), ("INT4", "w4a8"), ("fp32", "fp"), ("ternary", "w1.58a8")]
+)
+def test_names_of_other_tools_get_the_scheme_that_is_meant(name: str, scheme: str) -> None:
+    with pytest.raises(UsageError, match="is not a scheme") as caught:
+        Recipe.of(name)
+    assert caught.value.hint == f"write '{scheme}'"
+    Recipe.of(scheme)
 
 
 def test_weights_are_quantized_as_the_scheme_says() -> None:

@@ -79,9 +79,9 @@ def quantized(name: str, recipe: str = "w4a8") -> Program:
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_that_no_layer_reads_are_named(name: str) -> None:
     _, _, names, count = MODELS[name]
-    found = float_weights(quantized(name))
-    assert found is not None
-    assert (found.names, found.asked, found.weights) == (names, (), count)
+    weights = float_weights(quantized(name))
+    assert weights is not None
+    assert (weights.names, weights.asked, weights.weights) == (names, (), count)
 
 
 def test_layers_norms_biases_and_embeddings_leave_nothing() -> None:
@@ -102,16 +102,16 @@ def test_a_float_program_has_nothing_to_say() -> None:
 
 @pytest.mark.parametrize("recipe", ["w4a8,b=fp", '{"order": ["w4a8", "fp"], "version": 1}'])
 def test_what_a_recipe_leaves_float_was_asked_for(recipe: str) -> None:
-    found = float_weights(quantized("float64", recipe))
-    assert found is not None
-    assert (found.names, found.asked) == ((), ("b.weight",))
-    assert str(found).endswith("stays float: as the recipe asks: b.weight")
+    weights = float_weights(quantized("float64", recipe))
+    assert weights is not None
+    assert (weights.names, weights.asked) == ((), ("b.weight",))
+    assert str(weights).endswith("stays float: as the recipe asks: b.weight")
 
 
 def test_a_recipe_may_name_a_weight_that_no_layer_reads() -> None:
-    found = float_weights(quantized("rows of a table", "w4a8,rows=fp"))
-    assert found is not None
-    assert (found.names, found.asked) == ((), ("rows",))
+    weights = float_weights(quantized("rows of a table", "w4a8,rows=fp"))
+    assert weights is not None
+    assert (weights.names, weights.asked) == ((), ("rows",))
 
 
 def test_a_layer_left_float_is_one_too() -> None:
@@ -119,8 +119,8 @@ def test_a_layer_left_float_is_one_too() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", FloatWeightsWarning)
         program = fewbit.quantize(model, "w8a8,1=fp", example_inputs=(X,))
-    found = float_weights(program)
-    assert found == FloatWeights(asked=("1.weight",), weights=2, percent=80.0)
+    weights = float_weights(program)
+    assert weights == FloatWeights(asked=("1.weight",), weights=2, percent=80.0)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,14 @@ def test_a_tied_weight_is_float_for_the_layer_that_asks(recipe: str, asked: bool
     with warnings.catch_warnings():
         warnings.simplefilter("error", FloatWeightsWarning)
         program = fewbit.quantize(Tied(), recipe, example_inputs=(X,))
-    found = float_weights(program)
-    assert (found is not None and len(found.asked) == 1) == asked
+    weights = float_weights(program)
+    assert (weights is not None and len(weights.asked) == 1) == asked
 
 
 def test_the_share_is_that_of_stored_bytes() -> None:
-    found = float_weights(quantized("rows of a table"))
-    assert found is not None
-    assert found.percent == pytest.approx(100 * 320 / (320 + 32), abs=0.1)
+    weights = float_weights(quantized("rows of a table"))
+    assert weights is not None
+    assert weights.percent == pytest.approx(100 * 320 / (320 + 32), abs=0.1)
 
 
 def test_quantize_warns() -> None:

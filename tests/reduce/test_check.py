@@ -85,7 +85,7 @@ def test_differences() -> None:
 
 
 def test_noise_of_float32_is_no_error() -> None:
-    """What torch rounds itself is allowed for, and nothing beyond it."""
+    """An allowance is made for what torch rounds itself, and for nothing beyond it."""
     small, zero = np.full(3, 7e-6, np.float32), np.zeros(3, np.float32)
     assert difference([small], [zero], 1e-4) is not None
     assert difference([small], [zero], 1e-4, [7e-6]) is None
@@ -104,3 +104,19 @@ def test_noise_is_measured_in_float64(tmp_path: Path) -> None:
     cancelled, plain = rounding_errors(tmp_path / "m.pt2", [x.numpy()], results)
     assert cancelled > 1e-5
     assert plain < 1e-7
+
+
+def test_noise_is_measured_where_the_graph_has_constants_and_casts(tmp_path: Path) -> None:
+    """Export writes beside a cast that its operand is float32, which in float64 it is not."""
+
+    class Places(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = x + torch.tensor([0.0, 0.25, 0.5])
+            ones = torch.nn.functional.cosine_similarity(x, x, dim=-1)
+            return ones.argmax(0).to(torch.float32)
+
+    x = torch.linspace(-1, 1, 60).reshape(20, 3)
+    exporter: Any = torch.export
+    exporter.save(exporter.export(Places(), (x,)), tmp_path / "m.pt2")
+    (noise,) = rounding_errors(tmp_path / "m.pt2", [x.numpy()], [Places()(x).numpy()])
+    assert noise >= 1

@@ -32,7 +32,7 @@ func.func @dot(%x: {xs}, %w: {ws}) -> tensor<?x{rows}xi32> {{
 
 
 def integers(shape: tuple[int, int], bits: int, seed: int) -> NDArray[np.int8]:
-    """With the least and the greatest among them."""
+    """Draw integers, with the least and the greatest among them."""
     random, width = np.random.default_rng(seed), Width.of(bits)
     if bits == 1:
         return random.choice(np.array([-1, 1], np.int8), shape)

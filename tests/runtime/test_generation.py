@@ -1,4 +1,3 @@
-# pyright: basic
 """Text from a compiled language model, compared with its module in PyTorch."""
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def artifact(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Arti
 
 def greedy(path: Path, tokens: list[int], count: int) -> list[int]:
     model = build_decoder(open_checkpoint(path), CONTEXT)
-    given, position, decoded = tokens, 0, []
+    given, position, decoded = tokens, 0, list[int]()
     with torch.no_grad():
         for _ in range(count):
             logits = model(torch.tensor([given]), torch.tensor([position]))

@@ -1,4 +1,3 @@
-# pyright: basic
 """`fewbit.jit`: compiled when called, once for each shape, and gone without a trace."""
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import UnsupportedError
 
 
 @pytest.fixture(scope="module")
 def net() -> nn.Module:
-    torch.manual_seed(0)
+    manual_seed(0)
     return nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 4)).eval()
 
 
@@ -33,7 +33,7 @@ def test_gives_what_it_is_given(net: nn.Module) -> None:
     got = fast(x)
     torch.testing.assert_close(got, expected(net, x))
     array = fast(x.numpy())
-    assert isinstance(array, np.ndarray)
+    assert type(array) is np.ndarray
     np.testing.assert_array_equal(array, got.numpy())
     assert fast.versions == 1
 
@@ -98,6 +98,7 @@ def test_state_is_refused() -> None:
     class Counter(nn.Module):
         def __init__(self) -> None:
             super().__init__()
+            self.count: torch.Tensor
             self.register_buffer("count", torch.zeros(()))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:

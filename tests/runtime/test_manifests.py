@@ -92,7 +92,7 @@ def mutate(tree: Any, rng: random.Random) -> Any:
 
 
 def sign(tree: Any) -> None:
-    """As one would who changes a manifest on purpose."""
+    """Sign as one would who changes a manifest on purpose."""
     tree["signature"] = signature_of(Manifest.model_validate(tree))
 
 
@@ -187,7 +187,7 @@ def test_a_library_that_the_code_does_not_call_is_not_loaded(
     """Also where the library's own signature agrees."""
     for name in ("./libevil.so", "libevil.so", "openblas", "libcrypt.so.1", "scipy-openblas32"):
         with pytest.raises(StoreError, match="does not call"):
-            Cblas.recorded(name, ("libc.so.6", "libm.so.6"))
+            Cblas.of_record(name, ("libc.so.6", "libm.so.6"))
 
     def name_evil(tree: Any) -> None:
         tree["options"]["blas"] = "libcrypt.so.1"
@@ -201,9 +201,9 @@ def test_a_needed_library_is_not_taken_from_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "libopenblas.so.0").write_bytes(b"no library")
-    found = Cblas.recorded("libopenblas.so.0", ("libopenblas.so.0",))
+    found = Cblas.of_record("libopenblas.so.0", ("libopenblas.so.0",))
     assert (found.path, found.soname) == (None, "libopenblas.so.0")
-    assert Cblas.recorded("openblas", (KNOWN["openblas"],)).path is None
+    assert Cblas.of_record("openblas", (KNOWN["openblas"],)).path is None
 
 
 def test_sizes_of_a_gpu_program_are_those_of_its_plan(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ def dynamic() -> Artifact:
 
 
 def check(artifact: Artifact, program: Program, *arrays: Any, **options: Any) -> None:
-    found, wanted = artifact.run(*arrays, **options), program.run(*arrays)
-    for got, right in zip(found, wanted, strict=True):
+    results, wanted = artifact.run(*arrays, **options), program.run(*arrays)
+    for got, right in zip(results, wanted, strict=True):
         assert got.dtype == right.dtype
         assert got.shape == right.shape
         assert np.array_equal(got, right)
@@ -55,11 +56,12 @@ def test_same_bits_for_any_number_of_threads(bits: int | None) -> None:
     program = layers(dynamic=True, bits=bits)
     artifact = fewbit.compile(program)
     random = np.random.default_rng(0)
-    x, y = random.normal(size=(2, 301, WIDE)).astype(np.float32)
-    alone = artifact.run(x, y)
-    for threads in (2, 3, 4, 64):
-        for got, wanted in zip(artifact.run(x, y, threads=threads), alone, strict=True):
-            assert got.tobytes() == wanted.tobytes()
+    for rows in (1, 3, 301):  # few rows are all the first thread's
+        x, y = random.normal(size=(2, rows, WIDE)).astype(np.float32)
+        alone = artifact.run(x, y)
+        for threads in (2, 3, 4, 64):
+            for got, wanted in zip(artifact.run(x, y, threads=threads), alone, strict=True):
+                assert got.tobytes() == wanted.tobytes()
 
 
 def test_calls_from_several_threads_of_python(dynamic: Artifact) -> None:
@@ -95,8 +97,8 @@ func.func @main(%a: f32, %b: tensor<f64>, %k: i64, %c: i1) -> (f32, tensor<f64>,
 }""")
     artifact = fewbit.compile(program)
     given = (np.float32(1.5), np.float64(2.5), np.int64(-(2**40)), np.True_)
-    found = artifact(*given)
-    assert [(value.item(), value.shape) for value in found] == [
+    result = artifact(*given)
+    assert [(value.item(), value.shape) for value in result] == [
         (3.0, ()), (2.5, ()), (-(2**40), ()), (True, ()),
     ]  # fmt: skip
 
@@ -140,8 +142,8 @@ def test_contiguous_inputs_are_not_copied_or_changed(static: Artifact) -> None:
 def test_tensors_of_torch(static: Artifact) -> None:
     torch = pytest.importorskip("torch")
     x, y = inputs()
-    found = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
-    for got, right in zip(found, static.run(x, y), strict=True):
+    results = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
+    for got, right in zip(results, static.run(x, y), strict=True):
         assert np.array_equal(got, right)
     program = elementwise("bf16", "addf")
     a = torch.arange(5).to(torch.bfloat16)
@@ -186,6 +188,38 @@ def test_threads_end_with_the_library() -> None:
     assert len(os.listdir("/proc/self/task")) == before
 
 
+@pytest.fixture
+def one_processor() -> Iterator[None]:
+    """Have this thread, and those that it starts, share a processor."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    yield
+    os.sched_setaffinity(0, processors)
+
+
+def executed(thread: str) -> int:
+    """Return for how many nanoseconds a thread of this process was executed."""
+    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="times are not told")
+@pytest.mark.usefixtures("one_processor")
+def test_threads_without_a_processor_are_left_alone() -> None:
+    before = set(os.listdir("/proc/self/task"))
+    artifact = fewbit.compile(layers(dynamic=True), name="crowded")
+    x, y = inputs(400_000)
+    alone = artifact.run(x, y)
+    artifact.run(x, y, threads=2)
+    (worker,) = set(os.listdir("/proc/self/task")) - before
+    shared, calls = 0, 24
+    for _ in range(calls):
+        start = executed(worker)
+        results = artifact.run(x, y, threads=2)
+        shared += executed(worker) - start > 500_000
+        assert all(map(np.array_equal, results, alone))
+    assert 1 <= shared <= calls // 3
+
+
 @pytest.mark.parametrize("threads", [0, -1, 65, 2**32 + 1, 1.5, "2"])
 def test_number_of_threads(static: Artifact, threads: Any) -> None:
     with pytest.raises(UsageError, match="threads"):
@@ -193,7 +227,7 @@ def test_number_of_threads(static: Artifact, threads: Any) -> None:
 
 
 def test_compiled_again_into_the_same_folder(tmp_path: Path) -> None:
-    """What is loaded is what is there now, not what was there before."""
+    """A load sees what is there now, not what was there before."""
     a, b = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], np.float32)
     for op, wanted in (("addf", a + b), ("subf", a - b), ("mulf", a * b)):
         fewbit.compile(elementwise("f32", op), "cpu", tmp_path / "net", name="net")

@@ -1,7 +1,8 @@
-# pyright: basic
 """Programs with a state, called step by step."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_a_program_without_state_has_no_session() -> None:
         art.session()
 
 
-def test_a_loaded_artifact_begins_where_the_model_did(tmp_path, remembers: Artifact) -> None:
+def test_a_loaded_artifact_begins_where_the_model_did(tmp_path: Path, remembers: Artifact) -> None:
     program = fewbit.import_model(Remembers(), given(0))
     program.save(tmp_path / "program")
     again = fewbit.compile(fewbit.Program.load(tmp_path / "program"), output=tmp_path / "remembers")

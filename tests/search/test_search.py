@@ -194,7 +194,9 @@ def test_a_function_of_the_users_is_an_objective() -> None:
 
     result = search(objective=margin, trials=4)
     assert result.best is not None
-    assert result.best.metrics["user"] == max(p.metrics["user"] for p in result.points if p.fits)
+    assert result.best.metrics["margin"] == max(
+        p.metrics["margin"] for p in result.points if p.fits
+    )
 
     def nothing(outputs: Any, labels: Any) -> Any:
         return None

@@ -1,4 +1,3 @@
-# pyright: basic
 """Decoders of transformers whose architecture we do not read ourselves, with a cache of ours."""
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import UnsupportedError
 from fewbit.program.state import initial_state
 from tests.strangers.stranger import AbsentError, need
@@ -50,7 +50,7 @@ def make_model(name: str, **settings: Any) -> Any:
     except AbsentError as absent:
         pytest.skip(str(absent))
     config = getattr(transformers, f"{name}Config")(**settings)
-    torch.manual_seed(0)
+    manual_seed(0)
     return transformers.AutoModelForCausalLM.from_config(config).eval()
 
 

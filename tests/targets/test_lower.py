@@ -119,7 +119,7 @@ def test_cpu(recipe: str | None, options: Options, tmp_path: Path) -> None:
 
 @needs_nvrtc
 def test_cuda(tmp_path: Path) -> None:
-    """With settings that a search found, on a machine without a GPU."""
+    """The settings are those that a search found, and the machine has no GPU."""
     from fewbit.kernels.cuda.arch import HOPPER
     from fewbit.tune.cuda.layers import layer_key, layers_of
     from fewbit.tune.database import Database, Result

@@ -11,11 +11,11 @@ from fewbit.toolchain.machine import FEATURES_THAT_MATTER, this_machine
 
 
 def test_it_describes_the_machine_the_tests_run_on() -> None:
-    found = this_machine()
-    assert found.architecture == platform.machine()
-    assert found.cores >= 1
-    assert found.llvm_processor
-    assert set(found.features) <= set(FEATURES_THAT_MATTER)
+    machine = this_machine()
+    assert machine.architecture == platform.machine()
+    assert machine.cores >= 1
+    assert machine.llvm_processor
+    assert set(machine.features) <= set(FEATURES_THAT_MATTER)
 
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="reads /sys and sysconf of Linux")

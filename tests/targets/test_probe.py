@@ -61,8 +61,11 @@ def test_a_device_that_computes_wrongly_does_not_work(
     liar.write_text("#!/bin/sh\necho '4xi32=1 1 1 1'\n")
     liar.chmod(0o755)
     monkeypatch.setattr(iree, "program_path", lambda name: str(liar))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    found = iree.probe_iree(iree.IREE_VULKAN)
-    assert (found.works, found.why) == (False, "IREE computed a wrong result on its Vulkan device")
+    probed = iree.probe_iree(iree.IREE_VULKAN)
+    assert (probed.works, probed.why) == (
+        False,
+        "IREE computed a wrong result on its Vulkan device",
+    )
 
 
 def test_a_device_that_is_absent_names_what_to_install(
@@ -72,8 +75,8 @@ def test_a_device_that_is_absent_names_what_to_install(
     absent.write_text("#!/bin/sh\nexit 1\n")
     absent.chmod(0o755)
     monkeypatch.setattr(iree, "program_path", lambda name: str(absent))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    found = iree.probe_iree(iree.IREE_ROCM)
-    assert found == Found(False, "IREE finds no ROCm device", iree.IREE_ROCM.install)
+    probed = iree.probe_iree(iree.IREE_ROCM)
+    assert probed == Found(False, "IREE finds no ROCm device", iree.IREE_ROCM.install)
 
 
 def test_every_target_of_the_registry_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +102,12 @@ def test_a_target_that_computes_wrongly_does_not_work(monkeypatch: pytest.Monkey
         return tuple(1 + y for y in right(artifact, *arrays))
 
     monkeypatch.setattr(Artifact, "run", wrong)
-    found = probe.probe_layer("bitfusion")
-    assert not found.works
-    assert "where the interpreter says" in found.why
+    probed = probe.probe_layer("bitfusion")
+    assert not probed.works
+    assert "where the interpreter says" in probed.why
 
 
 def test_a_target_that_cannot_compile_says_why() -> None:
-    found = probe.probe_layer("cuda:sm_1")
-    assert not found.works
-    assert "sm_1" in found.why
+    probed = probe.probe_layer("cuda:sm_1")
+    assert not probed.works
+    assert "sm_1" in probed.why

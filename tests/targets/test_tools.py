@@ -80,7 +80,7 @@ def test_a_tool_reports_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         program.write_text(f"#!/bin/sh\n{body}\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = {tool.name: tool for tool in tools.tools()}
-    assert (found["gcc"].path, found["gcc"].version) == (str(tmp_path / "gcc"), "12.2.0")
-    assert (found["clang"].path, found["clang"].version) == (str(tmp_path / "clang"), None)
-    assert found["node"].path is None
+    results = {tool.name: tool for tool in tools.tools()}
+    assert (results["gcc"].path, results["gcc"].version) == (str(tmp_path / "gcc"), "12.2.0")
+    assert (results["clang"].path, results["clang"].version) == (str(tmp_path / "clang"), None)
+    assert results["node"].path is None

@@ -31,9 +31,9 @@ def test_choices_change_the_processor() -> None:
     assert isa.panel_width == 2 * isa.lanes
     usual = Isa.host()
     assert (usual.chosen_vectors, usual.chosen_depth, usual.counts_bits) == (0, 0, True)
-    found = list(choices())
-    assert len(set(found)) == len(found)
-    assert Schedule((0,), (0, 1)) not in found
+    results = list(choices())
+    assert len(set(results)) == len(results)
+    assert Schedule((0,), (0, 1)) not in results
 
 
 def test_a_compile_uses_what_was_found(program: fewbit.Program, tmp_path: Path) -> None:

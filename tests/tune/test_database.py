@@ -101,8 +101,8 @@ def test_a_compile_goes_on_without_a_damaged_database(
     text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
     for name in ("a", "b"):
         program = fewbit.Program(fewbit.parse(text))
-        made = fewbit.compile(program, "cpu", tmp_path / name, name="net")
-        assert made(np.ones(4, np.float32)).tolist() == [1, 1, 1, 1]
+        artifact = fewbit.compile(program, "cpu", tmp_path / name, name="net")
+        assert artifact(np.ones(4, np.float32)).tolist() == [1, 1, 1, 1]
     said = [line for line in capsys.readouterr().err.splitlines() if "tuning database" in line]
     assert len(said) <= 1
     assert all(str(path) in line for line in said)

@@ -34,9 +34,9 @@ def halves():
 def test_all_are_within_limits() -> None:
     given = matmul_of(NEST)
     assert given is not None
-    found = gpu_schedules(NEST, H200)
-    assert len(found) > 50
-    for schedule in found:
+    schedules = gpu_schedules(NEST, H200)
+    assert len(schedules) > 50
+    for schedule in schedules:
         takes = resources_of(given, schedule)
         assert 32 <= takes.threads <= 1024
         assert takes.threads % 32 == 0
@@ -63,9 +63,9 @@ def test_limits_are_named() -> None:
 
 def test_halves_are_for_tensor_cores() -> None:
     nest = halves()
-    found = gpu_schedules(nest, H200, HOPPER)
-    assert found
-    assert all(map(uses_mma, found))
+    schedules = gpu_schedules(nest, H200, HOPPER)
+    assert schedules
+    assert all(map(uses_mma, schedules))
     assert not any(map(uses_mma, gpu_schedules(nest, H200, HOPPER, mma=False)))
     given = matmul_of(nest)
     assert given is not None

@@ -42,8 +42,8 @@ class Device:
 
 def run(database: Database, device: Device, **options: float) -> Schedule | None:
     model = Analytic(HOST)
-    found = search(KEY, NEST, schedules(NEST, HOST), model, device, database, **options)  # pyright: ignore
-    return found.schedule
+    outcome = search(KEY, NEST, schedules(NEST, HOST), model, device, database, **options)  # pyright: ignore
+    return outcome.schedule
 
 
 def test_the_fastest_is_kept(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_what_is_tried_differs() -> None:
 
 
 def test_every_schedule_fits() -> None:
-    found = list(schedules(NEST, HOST))
-    assert len(set(found)) == len(found) > 100
-    for schedule in found:
+    results = list(schedules(NEST, HOST))
+    assert len(set(results)) == len(results) > 100
+    for schedule in results:
         assert check(NEST, schedule)
 
 

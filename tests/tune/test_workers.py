@@ -39,8 +39,8 @@ def test_in_this_process() -> None:
 
 def test_a_worker_dies(tmp_path: Path) -> None:
     jobs = [(str(tmp_path), number) for number in range(5)]
-    found = list(do_all(die_once, jobs, "2"))
-    assert sorted((job[1], outcome) for job, outcome in found) == [(n, n * n) for n in range(5)]
+    results = list(do_all(die_once, jobs, "2"))
+    assert sorted((job[1], outcome) for job, outcome in results) == [(n, n * n) for n in range(5)]
     assert (tmp_path / "died").is_dir()
 
 

@@ -146,6 +146,8 @@ class MemRefType(ShapedType):
     def layout(self) -> Attribute: ...
     @property
     def affine_map(self) -> AffineMap: ...
+    @property
+    def memory_space(self) -> Attribute | None: ...
     def get_strides_and_offset(self) -> tuple[list[int], int]: ...
 
 class RankedTensorType(ShapedType):
@@ -212,6 +214,12 @@ class FlatSymbolRefAttr(Attribute):
 class ArrayAttr(Attribute):
     @staticmethod
     def get(attributes: Sequence[Attribute], context: Context | None = None) -> ArrayAttr: ...
+
+class StridedLayoutAttr(Attribute):
+    @staticmethod
+    def get(
+        offset: int, strides: Sequence[int], context: Context | None = None
+    ) -> StridedLayoutAttr: ...
 
 class DictAttr(Attribute):
     @staticmethod

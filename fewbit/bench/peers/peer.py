@@ -1,7 +1,7 @@
 """What a benchmark asks of every tool: make files of a model once, and open them to run it.
 
 A tool may have several ways to treat a model, its variants. All are made, and the fastest one
-counts: which it is depends on the model, and nobody should lose for a setting.
+counts: which it is depends on the model, and no peer should lose for a setting.
 """
 
 from __future__ import annotations

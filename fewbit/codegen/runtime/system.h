@@ -46,6 +46,13 @@ static inline uint64_t nanoseconds(void) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+/* How long this thread was executed so far. */
+static inline uint64_t executed_nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 /* Have a function called when the library is unloaded or the process exits. Not by the attribute
    `destructor`, for which LLVM as we carry it writes the section of long ago. */
 #define AT_END(function)                                                                           \

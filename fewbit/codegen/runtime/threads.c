@@ -5,6 +5,11 @@
    uses others where they are awake. A call that comes soon after another wakes all that it wants,
    because more calls will.
 
+   Threads wait for one another after every loop nest, so a call is as slow as the thread that gets
+   least of a processor: beside a thread of somebody else that spins, two are slower than one. A call
+   in which a thread was not executed for long is therefore followed by calls with the caller alone,
+   more of them each time that this is found again.
+
    Each worker has a cache line of its own, in which its caller leaves what to do: nobody else is
    woken, and there is no false sharing. The pool belongs to one call at a time. A call that meets
    another in it starts workers of its own, in a pool on its stack, which end with it. A forked
@@ -22,23 +27,36 @@
 #define SPINS_PER_YIELD 256
 /* Spins within a call before a thread yields: the others may have no processor. */
 #define SPINS_BEFORE_YIELD 200
+/* How long a thread's part takes before it is worth asking whether the thread was executed. */
+#define LONG_NANOSECONDS 400000
+/* The most calls that are made alone before others are tried again. */
+#define MOST_ALONE 64
 
 /* States of a worker. */
 enum { IDLE, WORK, END, ASLEEP };
+
+/* When a thread was looked at last: what the clock said, and how long it was executed by then. */
+typedef struct {
+  uint64_t clock, executed;
+} look;
 
 typedef struct {
   _Alignas(64) _Atomic uint32_t state;
   void *inputs, *outputs, *arena;
   int64_t thread, threads;
   thread_id id;
+  /* How long it was not executed in a part that was long. */
+  uint64_t missed;
 } worker;
 
 typedef struct {
   /* Twice the process, plus one while a call has it. */
   _Alignas(64) _Atomic uint32_t owner;
   int64_t started;
-  /* When the last call ended. */
-  uint64_t last;
+  /* When the last call ended, and how long it took. */
+  uint64_t last, took;
+  /* How many of the next calls the caller makes alone, and how many it made so the last time. */
+  int64_t alone, alone_before;
   /* By the number of a thread; the caller is the first. */
   worker workers[MAX_THREADS];
 } pool;
@@ -71,6 +89,14 @@ static void set_state(worker *worker, uint32_t state) {
     wake_one(&worker->state);
 }
 
+static look look_at_clocks(void) { return (look){nanoseconds(), executed_nanoseconds()}; }
+
+/* How long this thread was not executed since it was looked at, by a clock that says `now`. */
+static uint64_t missed_since(look before, uint64_t now) {
+  const uint64_t passed = now - before.clock, executed = executed_nanoseconds() - before.executed;
+  return passed > executed ? passed - executed : 0;
+}
+
 static uint32_t await_call(worker *worker) {
   const uint64_t begin = nanoseconds();
   for (uint32_t spins = 1;; spins++) {
@@ -100,8 +126,14 @@ static void *work(void *given) {
   uint32_t state = ASLEEP;
   atomic_compare_exchange_strong_explicit(&worker->state, &state, IDLE, memory_order_relaxed,
                                           memory_order_relaxed);
+  look before = look_at_clocks();
   while (await_call(worker) != END) {
+    const uint64_t begin = nanoseconds();
+    if (begin - before.clock > LONG_NANOSECONDS)
+      before = look_at_clocks();
     part(worker->inputs, worker->outputs, worker->arena, worker->thread, worker->threads);
+    const uint64_t end = nanoseconds();
+    worker->missed = end - begin > LONG_NANOSECONDS ? missed_since(before, end) : 0;
     atomic_store_explicit(&worker->state, IDLE, memory_order_release);
   }
   return NULL;
@@ -172,11 +204,24 @@ static int64_t choose_threads(pool *pool, int64_t threads, int64_t sure) {
   return threads;
 }
 
+/* Have the next calls made alone where a thread missed a quarter of this one: twice as many as the
+   last time that it did. */
+static void note_missed(pool *pool, uint64_t missed) {
+  if (missed <= pool->took / 4) {
+    pool->alone_before = 0;
+    return;
+  }
+  const int64_t more = 2 * pool->alone_before + 1;
+  pool->alone = pool->alone_before = more < MOST_ALONE ? more : MOST_ALONE;
+}
+
 static int32_t run_in_pool(pool *pool, void *inputs, void *outputs, void *arena, int64_t threads,
                             int64_t sure) {
   if (!start_workers(pool, threads))
     return ERROR_START;
   const int64_t all = choose_threads(pool, threads, sure);
+  const bool is_watched = pool->took > LONG_NANOSECONDS;
+  const look before = {nanoseconds(), is_watched ? executed_nanoseconds() : 0};
   /* Arrivals at barriers are counted in the first word of the arena. */
   *(int64_t *)arena = 0;
   for (int64_t i = 1; i < all; i++) {
@@ -194,13 +239,27 @@ static int32_t run_in_pool(pool *pool, void *inputs, void *outputs, void *arena,
          atomic_load_explicit(&pool->workers[i].state, memory_order_acquire) == WORK;)
       spins = wait_a_turn(spins);
   pool->last = nanoseconds();
+  pool->took = pool->last - before.clock;
+  uint64_t missed = is_watched ? missed_since(before, pool->last) : 0;
+  for (int64_t i = 1; i < all; i++)
+    if (pool->workers[i].missed > missed)
+      missed = pool->workers[i].missed;
+  note_missed(pool, missed);
   return 0;
+}
+
+static void run_alone(pool *pool, void *inputs, void *outputs, void *arena) {
+  pool->alone--;
+  part(inputs, outputs, arena, 0, 1);
+  pool->last = nanoseconds();
 }
 
 __attribute__((noinline)) static int32_t run_in_own_pool(void *inputs, void *outputs,
                                                          void *arena, int64_t threads) {
   pool own;
   own.started = 0;
+  own.last = own.took = 0;
+  own.alone = own.alone_before = 0;
   const int32_t code = run_in_pool(&own, inputs, outputs, arena, threads, threads);
   end_workers(&own);
   return code;
@@ -210,7 +269,11 @@ __attribute__((noinline)) static int32_t run_in_own_pool(void *inputs, void *out
 int32_t run(void *inputs, void *outputs, void *arena, int64_t threads, int64_t sure) {
   if (threads != 1) {
     if (acquire_pool()) {
-      const int32_t code = run_in_pool(&shared, inputs, outputs, arena, threads, sure);
+      int32_t code = 0;
+      if (shared.alone > 0)
+        run_alone(&shared, inputs, outputs, arena);
+      else
+        code = run_in_pool(&shared, inputs, outputs, arena, threads, sure);
       release_pool();
       return code;
     }

@@ -54,14 +54,14 @@ def calibrate(isa: Isa | None = None, effort: Effort = FULL, seed: int = 0) -> C
         *Samples(isa, seed + 1).draw(effort.tested),
     ]
     times = _measure(isa, calls, effort.rounds, f"{seed} {effort}")
-    calibration = calibrated(isa, calls[: effort.fitted], times)
+    calibration = fit_calibration(isa, calls[: effort.fitted], times)
     tested = calls[effort.fitted :]
     predicted = [calibration.seconds(call) for call in tested]
     measured = times[effort.fitted : len(calls)]
     return replace(calibration, accuracy=accuracy(predicted, measured) if tested else None)
 
 
-def calibrated(isa: Isa, calls: Sequence[KernelCall], times: Sequence[float]) -> Calibration:
+def fit_calibration(isa: Isa, calls: Sequence[KernelCall], times: Sequence[float]) -> Calibration:
     """Fit a calibration to the times of these calls, followed by those of the probes."""
     *_, floats, bytes_ = times
     highest, points = 0.0, list[tuple[int, float]]()

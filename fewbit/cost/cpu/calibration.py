@@ -111,7 +111,7 @@ class Calibration:
         """Return how long the call takes."""
         work = work_of(call)
         meeting = MEETING if call.threads > 1 else 0.0
-        return combined(self.computing(work), self.reading(work)) + meeting
+        return overlap(self.computing(work), self.reading(work)) + meeting
 
     def computing(self, work: Work) -> float:
         return sum(
@@ -131,7 +131,7 @@ class Calibration:
         return Bounds(self.macs, self.read)
 
 
-def combined(computing: float, reading: float) -> float:
+def overlap(computing: float, reading: float) -> float:
     """Return a smooth maximum of both times."""
     longer, shorter = max(computing, reading), min(computing, reading)
     return longer * (1 + (shorter / longer) ** POWER) ** (1 / POWER) if longer else 0.0

@@ -1,4 +1,4 @@
-"""Coefficients where nobody has measured, in cycles: those of one Ice Lake server, rounded.
+"""Coefficients where nothing was measured, in cycles: those of one Ice Lake server, rounded.
 
 They are also where a fit starts, and what it keeps to where its samples say nothing.
 """

@@ -55,13 +55,13 @@ class Sample:
         relative = self.matrix[chosen] / self.cycles[chosen, None]
         wanted, relative = 1 - relative @ given, relative * free
         scale = np.maximum(relative.max(axis=0), 1e-30)
-        weights, found = np.ones(len(relative)), np.zeros(len(scale))
+        weights, solution = np.ones(len(relative)), np.zeros(len(scale))
         for _ in range(ROUNDS):
-            found = nnls(relative / scale * weights[:, None], weights * wanted)
-            errors = np.abs(relative / scale @ found - wanted)
+            solution = nnls(relative / scale * weights[:, None], weights * wanted)
+            errors = np.abs(relative / scale @ solution - wanted)
             weights = 1 / np.sqrt(np.maximum(errors, FLOOR))
             weights /= weights.mean()
-        return dict(zip(self.names, (given + found / scale * free).tolist(), strict=True))
+        return dict(zip(self.names, (given + solution / scale * free).tolist(), strict=True))
 
     def hold_out(self, groups: Sequence[int], known: Mapping[str, float] = {}) -> Floats:
         """Return each row as predicted by a fit that saw no row of its group."""

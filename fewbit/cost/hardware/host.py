@@ -1,6 +1,6 @@
 """The processor of this machine, as a description: what it says of itself, and what is measured.
 
-Speeds that nobody measured are those of the cost model's calibration, or its defaults.
+Speeds that were not measured are those of the cost model's calibration, or its defaults.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def import_jax(
 
 
 def load_exported(path: PathLike) -> Any:
-    """What `exported.serialize()` gave, from a file."""
+    """Load from a file what `exported.serialize()` gave."""
     exported = _jax("jax.export", Place(file=str(path)))
     try:
         return exported.deserialize(bytearray(Path(path).read_bytes()))

@@ -16,9 +16,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from fewbit.errors import UnsupportedError, UsageError
+from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.language.architectures import unknown_architecture
+from fewbit.language.checkpoint import name_some
 from fewbit.language.config import Decoding
-from fewbit.language.huggingface import read_text
+from fewbit.language.huggingface import CONFIG, read_json, read_text
 from fewbit.language.places import end_of
 from fewbit.language.text_files import TextFiles, files_for
 from fewbit.program.program import Program
@@ -72,14 +74,36 @@ def import_decoder(
 
 def import_folder(path: Path, context: int | None, *, steps: bool = False) -> Program:
     """Return the program of a Hugging Face folder whose architecture transformers knows."""
-    from transformers import AutoModelForCausalLM  # pyright: ignore
-
-    model = cast(Any, AutoModelForCausalLM).from_pretrained(
-        path, dtype=torch.float32, use_safetensors=True, local_files_only=True
-    )
+    model = _load_model(path)
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", CONTEXT)
-    context = context or min(longest, CONTEXT)
-    return import_decoder(model, context, read_text(path), steps=steps)
+    room: int = context or min(longest, CONTEXT)
+    return import_decoder(model, room, read_text(path), steps=steps)
+
+
+def _load_model(path: Path) -> Any:
+    """Return the model of a folder; what transformers would draw at random is an error."""
+    from transformers import AutoConfig, AutoModelForCausalLM  # pyright: ignore
+
+    settings = read_json(path / CONFIG)
+    try:
+        config = cast(Any, AutoConfig).from_pretrained(path, local_files_only=True)
+    except (ValueError, KeyError) as e:
+        name = str(settings.get("model_type"))
+        raise unknown_architecture(name, "; transformers does not read it either").at(
+            file=str(path / CONFIG)
+        ) from e
+    given: dict[str, Any] = {"use_safetensors": True, "local_files_only": True}
+    try:
+        model, loaded = cast(Any, AutoModelForCausalLM).from_pretrained(
+            path, config=config, dtype=torch.float32, output_loading_info=True, **given
+        )
+    except (ValueError, OSError, RuntimeError) as e:
+        first = str(e).strip().partition("\n")[0]
+        what = f"transformers does not load the folder: {first}"
+        raise UnsupportedError(what, place=Place(file=str(path))) from e
+    if missing := sorted(loaded["missing_keys"]):
+        raise Error(f"the checkpoint lacks {name_some(missing)}", place=Place(file=str(path)))
+    return model
 
 
 def _compare(decoder: CachedDecoder) -> None:
@@ -93,12 +117,12 @@ def _compare(decoder: CachedDecoder) -> None:
         expected = decoder.model(tokens).logits[:, -1:]
         try:
             decoder(tokens[:, :half], torch.tensor([0]))
-            found = decoder(tokens[:, half:], torch.tensor([half]))
+            logits = decoder(tokens[:, half:], torch.tensor([half]))
         except Exception as e:
             raise _unsupported(decoder, f"{type(e).__name__}: {e}") from e
     for buffer in decoder.caches():
         buffer.zero_()
-    if not torch.allclose(found, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
+    if not torch.allclose(logits, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
         raise _unsupported(decoder, "its results are others than without")
 
 

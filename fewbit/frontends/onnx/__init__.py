@@ -103,7 +103,7 @@ def _import(
 
 
 def _at_some_size(traced: Any, inputs: Sequence[Any]) -> Any:
-    """What is traced at small sizes, or at larger ones if the small are less than a window."""
+    """Trace at small sizes, or at larger ones if the small are less than a window."""
     from fewbit.frontends.onnx.inputs import SCALES
 
     names = [size for input in inputs for size in input.shape if isinstance(size, str)]

@@ -28,7 +28,7 @@ class Constants:
         return value.tensor if path is None else self.at(path)
 
     def path(self, value: Known, tracing: bool) -> str | None:
-        """Where a constant is held; None where it is only found while torch traces."""
+        """Return where a constant is held; None where it is only found while torch traces."""
         return self._path(value.name or "constant", value.tensor, tracing)
 
     def at(self, path: str) -> Tensor:

@@ -59,7 +59,7 @@ def defined_function(
 
 
 def is_defined(node: Node, version: int) -> bool:
-    """Whether there is an entry for an op, or ONNX defines it by others."""
+    """Return whether there is an entry for an op, or ONNX defines it by others."""
     if (node.domain, node.op) in OPS:
         return True
     schema = _schema(node, version)

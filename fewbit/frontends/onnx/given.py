@@ -44,7 +44,7 @@ def _weight(layer: GivenLayer) -> Quantized:
 
 
 def _scheme(layer: GivenLayer) -> LayerScheme:
-    """How activations are quantized; the weight says the rest itself."""
+    """Return how activations are quantized; the weight says the rest itself."""
     if layer.act_bits is None:
         return LayerScheme()
     symmetric = layer.act_zero_point == 0

@@ -183,7 +183,7 @@ def with_one_name(
 
 
 def dynamic_shapes(inputs: Sequence[Input]) -> Any:
-    """As torch.export takes them; None where all sizes are numbers."""
+    """Return them as torch.export takes them; None where all sizes are numbers."""
     dims: dict[str, Any] = {}
 
     def dim(name: str) -> Any:
@@ -201,7 +201,7 @@ def dynamic_shapes(inputs: Sequence[Input]) -> Any:
 
 
 def refuse_fixed(exported: ExportedProgram, inputs: Sequence[Input]) -> None:
-    """Refuse a trace that holds for the sizes only at which it was made, which nobody asked for."""
+    """Refuse a trace that holds for its own sizes alone, which was not asked for."""
     from fewbit.frontends.torch.open_dims import fixed_sizes
 
     names: list[str] = []

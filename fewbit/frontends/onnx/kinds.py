@@ -103,7 +103,7 @@ def held_in(kind: int) -> torch.dtype:
 
 
 def boundary_dtype(kind: int) -> torch.dtype:
-    """What a program takes and gives for tensors of a type."""
+    """Return what a program takes and gives for tensors of a type."""
     if kind in SMALL_FLOATS:
         return torch.uint8
     return UNSIGNED.get(kind) or held_in(kind)

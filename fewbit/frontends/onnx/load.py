@@ -58,7 +58,7 @@ def check_opsets(model: ModelProto) -> None:
 
 
 def _has_changed(model: ModelProto, version: int) -> bool:
-    """Whether an op of the graph means another thing since the oldest opset that is read."""
+    """Return whether an op of the graph means another thing since the oldest opset that is read."""
     return any(
         _since(node.op_type, version) != _since(node.op_type, OLDEST)
         for node in model.graph.node

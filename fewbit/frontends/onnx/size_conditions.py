@@ -46,12 +46,12 @@ class SizeCondition:
     b: Size
 
     def holds(self) -> bool | None:
-        """Whether the sizes of the example meet it; None where they depend on data."""
+        """Return whether the sizes of the example meet it; None where they depend on data."""
         a, b = _example(self.a), _example(self.b)
         return None if a is None or b is None else bool(self.compare(a, b))
 
     def requirement(self) -> Any:
-        """What sizes must meet so that it is as with the example's; unequal ones keep their order.
+        """Return what sizes must meet so that it is as with the example's; unequal ones stay so.
 
         That a size is not 1 is nothing that a tracer of torch could be asked to keep: it says so of
         its own accord.
@@ -73,7 +73,7 @@ def _example(size: Size) -> int | None:
 
 
 def is_checked(requirement: Any) -> bool:
-    """Whether a program checks it; a bound of 2 of an input's size is taken for torch's habit."""
+    """Return whether a program checks it; 2 as a bound of an input's size is torch's habit."""
     if not isinstance(requirement, torch.SymBool):
         return True
     expression = expression_of(cast(Any, requirement))
@@ -83,8 +83,8 @@ def is_checked(requirement: Any) -> bool:
 def _is_certain(expression: Any, least: int) -> bool:
     any_size: Any = cast(Any, value_ranges).ValueRanges(least, cast(Any, numbers).int_oo)
     ranges = dict.fromkeys(expression.free_symbols, any_size)
-    found: Any = cast(Any, value_ranges).bound_sympy(expression, ranges)
-    return bool(found.is_singleton() and found.lower == True)  # noqa: E712  # a value of sympy's
+    bounds: Any = cast(Any, value_ranges).bound_sympy(expression, ranges)
+    return bool(bounds.is_singleton() and bounds.lower == True)  # noqa: E712  # a value of sympy's
 
 
 def size_condition(call: Call) -> SizeCondition | None:

@@ -71,7 +71,7 @@ def _code(value: float, dtype: Any) -> int:
 
 
 def decode(codes: Tensor, kind: int, read: Read) -> Tensor:
-    """What codes are worth, in f32."""
+    """Return what codes are worth, in f32."""
     return _look_up(codes, _format(kind).values, kind, "values", read)
 
 

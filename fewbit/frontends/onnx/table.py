@@ -227,7 +227,7 @@ class Call:
                 raise OneSizeError(examples, self.place)
 
     def outputs(self) -> int:
-        """How many results are asked for, up to the last that has a name."""
+        """Return how many results are asked for, up to the last that has a name."""
         return max((i + 1 for i, name in enumerate(self.node.outputs) if name), default=0)
 
     def wants(self, index: int) -> bool:

@@ -78,7 +78,7 @@ def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def check_data(tensor: TensorProto) -> None:
-    """Whether there are as many data as the dimensions ask for."""
+    """Return whether there are as many data as the dimensions ask for."""
     if tensor.data_type == TensorProto.UNDEFINED or tensor.data_type not in _kinds():
         raise _wrong(f"the constant '{tensor.name}' is of the type {tensor.data_type}, of no type")
     count, shape = _elements(tensor.dims, f"the constant '{tensor.name}'")
@@ -226,7 +226,7 @@ def _check_info(info: ValueInfoProto) -> None:
 
 
 def _elements(dims: Iterable[int], what: str) -> tuple[int, str]:
-    """How many elements there are, and the shape as text."""
+    """Return how many elements there are, and the shape as text."""
     sizes = list(dims)
     shape = "x".join(map(str, sizes)) or "()"
     if any(size < 0 for size in sizes):
@@ -294,7 +294,7 @@ def _attribute_graphs(attribute: AttributeProto) -> list[GraphProto]:
 
 
 def _payload(attribute: AttributeProto, kind: int, one: Any, many: Iterable[Any]) -> list[Any]:
-    """What an attribute has of a kind; nothing where a call of its function gives it."""
+    """Return what an attribute has of a kind; nothing where a call of its function gives it."""
     if attribute.ref_attr_name:
         return []
     return [one] if attribute.type == kind else list(many)

@@ -119,7 +119,7 @@ class Builder:
         return op.result
 
     def lift(self, body: Block, arguments: Sequence[Value]) -> list[Value]:
-        """What a region of scalars gives, done for all elements of tensors of one shape."""
+        """Do what a region of scalars does for all elements of tensors of one shape."""
         shape = arguments[0].tensor.shape
         values = dict(zip(body.arguments, arguments, strict=True))
         for op in body.ops[:-1]:

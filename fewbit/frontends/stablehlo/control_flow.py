@@ -157,7 +157,7 @@ def _inner(
     written: OutputBlock,
     values: Sequence[SSAValue] | None = None,
 ) -> Emitter:
-    """What writes a block of a loop, whose variables are these values, or the block's arguments."""
+    """Return a writer of a block of a loop; its variables are these values, or its arguments."""
     inner = emitter.within(written)
     for i, argument in enumerate(block.arguments):
         if i not in carried:
@@ -168,7 +168,7 @@ def _inner(
 
 
 def _outside(emitter: Emitter, value: Value) -> Bound:
-    """What a loop sees of a value from outside: written there, once."""
+    """Return what a loop sees of a value from outside: written there, once."""
     constant = emitter.constant(value)
     return constant or Transposed.plain(emitter.value(value), value.tensor.rank)
 

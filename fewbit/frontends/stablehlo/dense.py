@@ -73,7 +73,7 @@ def one_of_each(array: Array) -> Array:
 
 
 def is_splat(array: Array) -> bool:
-    """Whether one element stands for all, by how the array lies in memory."""
+    """Return whether one element stands for all, by how the array lies in memory."""
     return array.size > 0 and one_of_each(array).size == 1
 
 

@@ -115,7 +115,7 @@ def _lower(islands: Sequence[Island]) -> str | None:
     """The lowered functions as generic text; None where the binary refuses."""
     text = "module {\n" + "".join(island.text for island in islands) + "}\n"
     try:
-        # Private functions that nobody calls are removed.
+        # Private functions that nothing calls are removed.
         public = text.replace("func.func private", "func.func")
         return run_tool("torch-mlir-opt", _FLAGS, public.encode(), "islands")
     except Error:

@@ -56,7 +56,7 @@ class Layer(Pending):
     finished: Transposed | None = None
 
     def vector(self, constant: Constant) -> bool:
-        """Whether a constant of the result's shape differs in its channels only."""
+        """Return whether a constant of the result's shape differs in its channels only."""
         own = one_of_each(constant.array).shape
         return all(size == 1 or d in self.channels for d, size in enumerate(own))
 
@@ -280,7 +280,7 @@ def pad(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
 
 
 def _order(listed: str, letters: str) -> list[int]:
-    """Where the dimensions N, C, then spatial ones stand: `b, 0, 1, f` gives 0, 3, 1, 2."""
+    """Return where the dimensions N, C, then spatial ones stand: `b, 0, 1, f` has 0, 3, 1, 2."""
     words = [word.strip() for word in listed.split(",")]
     spatial = sorted(int(word) for word in words if word.isdigit())
     return [words.index(letter) for letter in (*letters, *map(str, spatial))]

@@ -44,7 +44,7 @@ def _generic(data: bytes, name: str) -> str:
 
 
 def run_tool(tool: str, flags: Sequence[str], data: bytes, name: str) -> str:
-    """What an MLIR tool prints; its first error as ours, at its place in the text."""
+    """Return what an MLIR tool prints; raise its first error as ours, at its place in the text."""
     path = tool_path(tool)
     if path is None:
         raise MissingToolError(f"'{tool}' is not found", hint="it comes in fewbit's own wheels")

@@ -98,7 +98,7 @@ def _register_layers(program: Program, model: torch.nn.Module) -> Program:
 
 
 def _asks_for_fixing(dynamic_shapes: Any) -> bool:
-    """Whether torch is to decide by itself which sizes are dynamic."""
+    """Return whether torch is to decide by itself which sizes are dynamic."""
     return any(dim == Dim.AUTO for dim in tree_leaves(dynamic_shapes))
 
 
@@ -125,7 +125,7 @@ def _check_model(model: Any) -> None:
 
 
 def _first_names(model: torch.nn.Module) -> dict[str, str]:
-    """By every name of a module, the first of them: a shared module has several."""
+    """Map every name of a module to the first of them: a shared module has several."""
     first: dict[int, str] = {}
     for name, module in named_modules(model, remove_duplicate=False):
         first.setdefault(id(module), name)
@@ -245,7 +245,7 @@ class _Import:
         return [name for name, spec in named if not _is_none(spec.arg)]
 
     def _updates(self) -> dict[int, tuple[int, str]]:
-        """By the number of an output, the input whose new value it is, and that one's buffer."""
+        """Map outputs, by number, to the inputs whose new values they are, and their buffers."""
         names = self.exported.graph_signature.inputs_to_buffers
         inputs = {names[node.name]: len(self.inputs) + i for i, node in enumerate(self.state)}
         specs = self.exported.graph_signature.output_specs

@@ -110,7 +110,7 @@ def _is_target(text: Any) -> bool:
 
 
 def _is_expression(text: Any) -> bool:
-    """Whether it is calls of known functions, down to symbols and numbers."""
+    """Return whether it is calls of known functions, down to symbols and numbers."""
     if not isinstance(text, str) or len(text) > LONGEST_EXPRESSION or not _is_line(text):
         return False
     try:
@@ -157,7 +157,7 @@ def _is_small(power: ast.AST) -> bool:
 
 
 def _is_structure(text: Any) -> bool:
-    """Whether it is a tree of containers that names nothing to import."""
+    """Return whether it is a tree of containers that names nothing to import."""
     try:
         return _is_plain_tree(json.loads(text))
     except (TypeError, ValueError, RecursionError):

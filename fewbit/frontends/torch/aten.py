@@ -16,14 +16,24 @@ from torch._ops import OpOverload
 from torch.fx import Node
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from fewbit.decompositions.sizes import is_static
 from fewbit.dialects import mico
 from fewbit.frontends.torch.types import element_type, tensor_type
 from fewbit.passes.linalg.building.loops import apply
-from fewbit.passes.linalg.building.tensors import Size, as_index, size_product, sizes_of
+from fewbit.passes.linalg.building.tensors import (
+    Size,
+    as_index,
+    as_type,
+    collapse,
+    expand,
+    larger_size,
+    size_product,
+    size_quotient,
+    sizes_of,
+)
 
 if TYPE_CHECKING:
     from fewbit.frontends.torch.emit import Emitter
@@ -62,7 +72,7 @@ CHECKS = (
 
 
 def is_check(node: Node) -> bool:
-    """Whether a node only checks what export assumed."""
+    """Return whether a node only checks what export assumed."""
     return isinstance(node.target, OpOverload) and name_of(node) in CHECKS
 
 
@@ -287,7 +297,28 @@ def reshape(emitter: Emitter, node: Node, a: Arguments):
     if node.meta["val"].dtype != a["self"].meta["val"].dtype:
         return _view_bits(emitter, node, a["self"])
     shape = _reshape_to(shape_of(a["self"]), shape_of(node))
-    return None if shape is None else layer(emitter, mico.ReshapeOp, node, a["self"], shape=shape)
+    if shape is not None:
+        return layer(emitter, mico.ReshapeOp, node, a["self"], shape=shape)
+    sizes = a.get("size") or a.get("shape") or ()
+    return _infer_size(emitter, node, a["self"], sizes) if -1 in sizes else None
+
+
+def _infer_size(emitter: Emitter, node: Node, source: Node, sizes: Sequence[Any]):
+    """Several open sizes, one of which is what is left: torch-mlir would hand on the -1."""
+    value = emitter.value(source)
+    given = {size: emitter.value(size) for size in sizes if isinstance(size, Node)}
+    with ImplicitBuilder(emitter.block):
+        known: list[Size] = [
+            arith.IndexCastOp(given[size], IndexType()).result if size in given else size
+            for size in sizes
+        ]
+        missing = known.index(-1)
+        others = reduce(size_product, known[:missing] + known[missing + 1 :], cast(Size, 1))
+        # Where another size is 0, there are no elements, and any divisor does.
+        all_of_them = reduce(size_product, sizes_of(value), cast(Size, 1))
+        known[missing] = size_quotient(all_of_them, larger_size(others, 1))
+        flat = collapse(value, [range(len(shape_of(source)))])
+        return [as_type(expand(flat, [range(len(known))], known), tensor_type(node.meta["val"]))]
 
 
 def _view_bits(emitter: Emitter, node: Node, source: Node):

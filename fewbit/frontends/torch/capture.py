@@ -148,7 +148,7 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
 
 
 def decomposition_table() -> Any:
-    """How ops are taken apart, as torch's own tables are: by a function for each."""
+    """Return how ops are taken apart, as torch's own tables do: by a function for each."""
     table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT})).copy()
     # Not among what is cached: packages that register ops may be imported later.
     table.update(expert_decompositions())
@@ -157,7 +157,7 @@ def decomposition_table() -> Any:
 
 @cache
 def _decompositions(whole: frozenset[str]) -> Any:
-    """How ops are taken apart, but for those that stay whole; to look this up takes torch long."""
+    """Look up how ops are taken apart, but for those that stay whole; torch takes long."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
     table: Any = torch.export.default_decompositions()

@@ -196,12 +196,12 @@ def _add(sign: int) -> Callable[..., Any]:
         alpha = node.kwargs.get("alpha", 1)
         real = _add_numbers(b, a, _times(b, d, alpha), sign)
         imaginary = _add_numbers(b, c, _times(b, e, alpha), sign)
-        return _shaped(b, node, real, imaginary)
+        return _shape(b, node, real, imaginary)
 
     return add
 
 
-def _shaped(b: Builder, node: Node, real: Any, imaginary: Any) -> Pair:
+def _shape(b: Builder, node: Node, real: Any, imaginary: Any) -> Pair:
     """Both parts as tensors of the result's shape."""
     shape = [int(size) if is_static(size) else -1 for size in node.meta["val"].shape]
     like = real if isinstance(real, Node) else imaginary
@@ -217,7 +217,7 @@ def _shaped(b: Builder, node: Node, real: Any, imaginary: Any) -> Pair:
 
 
 def _multiply(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
-    return _shaped(b, node, *_product(b, *_operands(b, node, pairs)))
+    return _shape(b, node, *_product(b, *_operands(b, node, pairs)))
 
 
 def _product(b: Builder, x: Any, y: Any) -> Any:
@@ -229,11 +229,11 @@ def _product(b: Builder, x: Any, y: Any) -> Any:
 def _divide(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     (a, c), (d, e) = _operands(b, node, pairs)
     if not isinstance(e, Node) and e == 0:
-        return _shaped(b, node, *(b.call(aten.div.Tensor, part, d) for part in (a, c)))
+        return _shape(b, node, *(b.call(aten.div.Tensor, part, d) for part in (a, c)))
     size = _add_numbers(b, _times(b, d, d), _times(b, e, e))
     real = _add_numbers(b, _times(b, a, d), _times(b, c, e))
     imaginary = _add_numbers(b, _times(b, c, d), _times(b, a, e), -1)
-    return _shaped(
+    return _shape(
         b, node, *(b.call(aten.div.Tensor, _full(b, p, size), size) for p in (real, imaginary))
     )
 
@@ -256,7 +256,7 @@ def _conjugate(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
 
 
 def _absolute(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
-    """By the larger part, so that no square overflows."""
+    """Divide by the larger part, so that no square overflows."""
     x, y = (b.call(aten.abs.default, part) for part in pairs[cast(Node, node.args[0])])
     large, small = b.call(aten.maximum.default, x, y), b.call(aten.minimum.default, x, y)
     one = b.call(aten.full_like.default, large, 1.0)
@@ -290,7 +290,7 @@ def _part(index: int) -> Callable[..., Node]:
 
 def _complex(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
     real, imaginary = cast("tuple[Node, Node]", node.args)
-    return _shaped(b, node, real, imaginary)
+    return _shape(b, node, real, imaginary)
 
 
 def _polar(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
@@ -318,7 +318,7 @@ def _convert(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     return tuple(b.call(aten._to_copy.default, part, dtype=kind) for part in pairs[source])
 
 
-def _filled(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+def _fill(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     size, value = cast("tuple[Any, Any]", node.args)
     kind = PARTS[node.meta["val"].dtype]
     numbers = (complex(value).real, complex(value).imag)
@@ -334,7 +334,7 @@ def _matmul(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
 
     real = _add_numbers(b, product(a, d), product(c, e), -1)
     imaginary = _add_numbers(b, product(a, e), product(c, d))
-    return _shaped(b, node, real, imaginary)
+    return _shape(b, node, real, imaginary)
 
 
 HANDLERS: dict[str, Callable[..., Any]] = {
@@ -360,7 +360,7 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "view_as_complex": _view_as_complex,
     "_to_copy": _convert,
     "convert_element_type": _convert,
-    "full": _filled,
+    "full": _fill,
     "_fft_r2c": transform_real,
     "_fft_c2c": transform_complex,
     "_fft_c2r": transform_to_real,

@@ -20,7 +20,7 @@ from fewbit.decompositions.sizes import is_static
 from fewbit.dialects import mico
 from fewbit.errors import UnsupportedError
 from fewbit.frontends.torch.types import value_type
-from fewbit.passes.linalg.building.elements import keep_sizes, sized
+from fewbit.passes.linalg.building.elements import keep_sizes, with_sizes
 from fewbit.passes.linalg.building.tensors import (
     Size,
     as_index,
@@ -97,7 +97,7 @@ def _scan(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
     inner = emitter.within(block)
     at, *carried = block.args
     with inner.building():
-        arguments = [sized(v, s) for v, s in zip(carried[: len(state)], of_state, strict=True)]
+        arguments = [with_sizes(v, s) for v, s in zip(carried[: len(state)], of_state, strict=True)]
         arguments += [_row(step, at, sizes) for step, sizes in zip(steps, of_steps, strict=True)]
     results = _body(inner, body, (*initial, *sources, *others), arguments)
     with inner.building():
@@ -113,7 +113,7 @@ def _scan(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
 def _known_sizes(
     nodes: Sequence[Any], values: Sequence[SSAValue]
 ) -> dict[str, tuple[SSAValue, int]]:
-    """By the text of a symbol, a tensor and the axis that is as long."""
+    """Map symbols, by text, to a tensor and the axis that is as long."""
     return {
         str(size): (value, axis)
         for node, value in zip(nodes, values, strict=True)

@@ -85,7 +85,7 @@ class Emitter:
         return self._values[node]
 
     def knows(self, node: Node) -> bool:
-        """Whether a node's value is one of this block."""
+        """Return whether a node's value is one of this block."""
         return node in self._values or node in self.weights
 
     def value(self, node: Any) -> SSAValue:

@@ -99,7 +99,7 @@ def _write(
 ) -> SSAValue:
     """`target` with slice `i` of the values, along `at`, at the places `i` of the indices."""
 
-    def written(into: SSAValue, i: Size) -> SSAValue:
+    def write(into: SSAValue, i: Size) -> SSAValue:
         places = {
             axis: _place(index, i, size_of(target, axis) if from_end else None)
             for axis, index in indices.items()
@@ -108,10 +108,10 @@ def _write(
 
     count = size_of(values, at)
     if count == 1:
-        return written(target, 0)
+        return write(target, 0)
     body = Block(arg_types=[IndexType(), target.type])
     with ImplicitBuilder(body) as (i, into):
-        scf.YieldOp(written(into, i))
+        scf.YieldOp(write(into, i))
     bounds = (index_constant(0), as_index(count), index_constant(1))
     return scf.ForOp(*bounds, [target], body).results[0]
 

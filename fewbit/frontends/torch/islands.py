@@ -137,7 +137,7 @@ def _is_op(node: Node) -> bool:
 
 
 def _has_effects(node: Node) -> bool:
-    """Whether a node is an op with effects, such as an error that a kernel raises."""
+    """Return whether a node is an op with effects, such as an error that a kernel raises."""
     return node.target is with_effects
 
 
@@ -233,6 +233,6 @@ def _single(node: Node) -> Graph:
 
 
 def outputs_of(node: Node) -> Iterable[Any]:
-    """What a node computes, one entry for each result."""
+    """Return what a node computes, one entry for each result."""
     value = node.meta.get("val")
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)

@@ -27,7 +27,6 @@ _INTEGER_OPS: dict[Any, Build] = {
     operator.sub: arith.SubiOp,
     operator.mul: arith.MuliOp,
     cast(Any, operator).floordiv: arith.FloorDivSIOp,
-    operator.mod: arith.RemSIOp,
     _torch.sym_max: arith.MaxSIOp,
     _torch.sym_min: arith.MinSIOp,
     operator.eq: partial(arith.CmpiOp, arg="eq"),
@@ -60,6 +59,8 @@ def emit_number(emitter: Emitter, node: Node) -> SSAValue | None:
     if node.target in _INTEGER_OPS and integers:
         lhs, rhs = (emitter.value(arg) for arg in node.args)
         return emitter.add(_INTEGER_OPS[node.target](lhs, rhs)).results[0]
+    if node.target is operator.mod and integers:
+        return _remainder(emitter, *node.args)
     if node.target is _torch.sym_float:
         return _float(emitter, node.args[0])
     if node.target in _ROUNDED:
@@ -68,6 +69,16 @@ def emit_number(emitter: Emitter, node: Node) -> SSAValue | None:
         lhs, rhs = (_float(emitter, arg) for arg in node.args)
         return emitter.add(_FLOAT_OPS[node.target](lhs, rhs)).results[0]
     return None
+
+
+def _remainder(emitter: Emitter, dividend: Any, divisor: Any) -> SSAValue:
+    """Return Python's remainder, which has the sign of the divisor; of sizes, it is MLIR's."""
+    a, b = emitter.value(dividend), emitter.value(divisor)
+    if _is_natural(dividend) and _is_natural(divisor):
+        return emitter.add(arith.RemSIOp(a, b)).results[0]
+    quotient = emitter.add(arith.FloorDivSIOp(a, b)).results[0]
+    whole = emitter.add(arith.MuliOp(quotient, b)).results[0]
+    return emitter.add(arith.SubiOp(a, whole)).results[0]
 
 
 def _round(
@@ -91,6 +102,14 @@ def _float(emitter: Emitter, argument: Any) -> SSAValue:
 def _is_number(value: Any) -> bool:
     known = value.meta.get("val") if isinstance(value, Node) else value
     return isinstance(known, int | float | torch.SymInt | torch.SymFloat)
+
+
+def _is_natural(value: Any) -> bool:
+    """Tell whether the trace knows that an integer is not negative."""
+    known: Any = value.meta.get("val") if isinstance(value, Node) else value
+    if isinstance(known, torch.SymInt):
+        return bool(cast(Any, known).node.expr.is_nonnegative)
+    return bool(known >= 0)
 
 
 def _is_integer(value: Any) -> bool:

@@ -3,7 +3,9 @@
 Export looks only at tensors: state that `forward` keeps in plain attributes would be frozen into
 the graph without a word. The module is therefore run beforehand, and an attribute that every call
 changes is refused. What only a first call changes (a table that is kept, weights that are scaled
-once) is settled after it, provided that a second call gives the same results.
+once) is settled after it, provided that a second call gives the same results. Tensors that each
+call leaves behind are no state if none reads them: if a call on other inputs in between, which
+leaves others behind, makes no difference.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_map_only
 
 from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters, write_counts
 from fewbit.errors import Place, UnsupportedError, UsageError
@@ -50,7 +52,8 @@ def _refuse_unsettled(
     second = _run(model, arguments, named)
     again = list(_changes(model, after))
     same = len(first) == len(second) and all(map(_are_equal, first, second))
-    if not again and same and write_counts(model.parameters()) == versions:
+    settled = same and write_counts(model.parameters()) == versions
+    if settled and (not again or _are_left_behind(model, arguments, named, second, again)):
         return
     names = ", ".join(f"{m or 'the model'}.{attribute}" for m, attribute in again or changed)
     raise UnsupportedError(
@@ -59,6 +62,41 @@ def _refuse_unsettled(
         hint="keep state in a buffer (register_buffer) that is updated in place, or make it an "
         "input and an output",
     )
+
+
+def _are_left_behind(
+    model: nn.Module,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    expected: list[Any],
+    changed: list[tuple[str, str]],
+) -> bool:
+    """Tell whether attributes hold tensors that a call writes, and that the next does not read."""
+    modules = dict(named_modules(model))
+
+    def leaves() -> list[list[Any]]:
+        return [tree_flatten(getattr(modules[name], attribute))[0] for name, attribute in changed]
+
+    before = leaves()
+    try:
+        _run(model, *tree_map_only(torch.Tensor, _other, (arguments, named)))
+    except UsageError:  # inputs that it does not take
+        return False
+    for old, new in zip(before, leaves(), strict=True):
+        if not all(isinstance(leaf, torch.Tensor) for leaf in (*old, *new)):
+            return False
+        if len(old) == len(new) and all(map(_are_equal, old, new)):
+            return False  # which would show nothing
+    again = _run(model, arguments, named)
+    return len(again) == len(expected) and all(map(_are_equal, again, expected))
+
+
+def _other(x: torch.Tensor) -> torch.Tensor:
+    """Return other values of an input: floats that are new, or the same elements in reverse."""
+    if not x.is_floating_point():
+        return x.flatten().flip(0).reshape(x.shape)
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(x.shape, generator=generator).to(x.dtype)
 
 
 def _run(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -70,7 +108,8 @@ def _run(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     except Exception as e:
         raise UsageError(
             f"the model does not run on the example inputs: {type(e).__name__}: {first_line(e)}",
-            hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
+            hint="pass example_inputs=(...) as the model is called, or its shapes, "
+            "input_shapes=[...], on the command line --input-shape 1x3x32x32",
         ) from e
     finally:
         for name, buffer in model.named_buffers():
@@ -101,9 +140,9 @@ def _hooked_weights(module: nn.Module) -> set[str | None]:
     """Return weights that a hook computes before each call: by weight norm, pruning."""
     names = ("name", "_tensor_name")
     hooks = forward_pre_hooks(module).values()
-    found = {getattr(hook, name, None) for hook in hooks for name in names}
+    hooked = {getattr(hook, name, None) for hook in hooks for name in names}
     parameters = own_parameters(module)
-    return {name for name in found if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
+    return {name for name in hooked if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
 
 
 def _put_back(model: nn.Module, before: _Attributes) -> None:
@@ -117,7 +156,7 @@ def _put_back(model: nn.Module, before: _Attributes) -> None:
 
 
 def _differ(a: Any, b: Any) -> bool:
-    """Whether two things, or what is in them, are told apart: tensors are by being others."""
+    """Return whether two things, or what is in them, differ; no tensor is like another."""
     if a is b:
         return False
     (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)

@@ -24,7 +24,6 @@ _FOLDED: dict[Any, Callable[[SSAValue, SSAValue], Operation]] = {
     functions.FloorDiv: arith.FloorDivSIOp,
     functions.CleanDiv: arith.FloorDivSIOp,
     functions.Mod: arith.RemSIOp,
-    functions.PythonMod: arith.RemSIOp,
 }
 _COMPARED: dict[Any, str] = {
     sympy.Eq: "eq",
@@ -58,10 +57,18 @@ def write_expression(
         return _add(arith.XOrIOp(values[0], true), ops)
     if kind is sympy.Pow:
         return _power(values[0], expr.args[1], ops)
+    if kind is functions.PythonMod:
+        return _remainder(values[0], values[1], ops)
     if kind not in _FOLDED:
         return None
     build = _FOLDED[kind]
     return reduce(lambda a, b: _add(build(a, b), ops), values)
+
+
+def _remainder(dividend: SSAValue, divisor: SSAValue, ops: list[Operation]) -> SSAValue:
+    """Return Python's remainder, which has the sign of the divisor."""
+    quotient = _add(arith.FloorDivSIOp(dividend, divisor), ops)
+    return _add(arith.SubiOp(dividend, _add(arith.MuliOp(quotient, divisor), ops)), ops)
 
 
 def _power(base: SSAValue, exponent: Any, ops: list[Operation]) -> SSAValue | None:

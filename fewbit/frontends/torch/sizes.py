@@ -103,18 +103,18 @@ def _checked(limits: Any) -> Any:
 
 
 def _is_habit(guard: Any) -> bool:
-    """Whether it only says that something is not 0 or not 1, which the tracer likes to know."""
+    """Return whether it only says that something is not 0 or not 1: the tracer likes to know."""
     return guard.func is sympy.Ne and guard.args[1] in (0, 1)
 
 
 def _is_certain(guard: Any, limits: Mapping[Any, Any]) -> bool:
-    """Whether it follows from the limits of sizes, which are checked by themselves."""
+    """Return whether it follows from the limits of sizes, which are checked by themselves."""
     from torch.utils._sympy import value_ranges
 
     if guard == True:  # noqa: E712  # a value of sympy's
         return True
-    found = cast(Any, value_ranges).bound_sympy(guard, dict(limits))
-    return bool(found.is_singleton() and found.lower == True)  # noqa: E712
+    bounds = cast(Any, value_ranges).bound_sympy(guard, dict(limits))
+    return bool(bounds.is_singleton() and bounds.lower == True)  # noqa: E712
 
 
 def _named(guard: Any, names: Mapping[Any, str]) -> str:

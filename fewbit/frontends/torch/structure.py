@@ -44,7 +44,7 @@ def open_objects(value: Any, around: frozenset[int] = frozenset()) -> tuple[Any,
 
 
 def has_objects(value: Any) -> bool:
-    """Whether there is something that PyTorch does not know, and that is no constant."""
+    """Return whether there is something that PyTorch does not know, and that is no constant."""
     return any(_is_object(leaf) for leaf in _pytree.tree_leaves(value))
 
 
@@ -157,7 +157,7 @@ def _tensor_attributes(value: Any) -> dict[str, Any]:
 
 
 def _holds_tensors(value: Any, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether there are tensors in it; what refers back to itself is not followed."""
+    """Return whether there are tensors in it; what refers back to itself is not followed."""
     if id(value) in seen:
         return False
     seen |= {id(value)}

@@ -60,7 +60,7 @@ def element_type(dtype: torch.dtype) -> Attribute:
 
 
 def is_known(value: Any) -> bool:
-    """Whether a value that a node computes can stand in a program."""
+    """Return whether a value that a node computes can stand in a program."""
     if isinstance(value, torch.Tensor):
         return value.dtype in ELEMENTS and value.layout is torch.strided
     return True

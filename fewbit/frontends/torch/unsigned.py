@@ -152,7 +152,7 @@ def rewrite_unsigned(program: ExportedProgram) -> None:
 
 
 def _is_concerned(node: Node) -> bool:
-    """Whether a node computes with unsigned tensors that are not yet held in others."""
+    """Return whether a node computes with unsigned tensors that are not yet held in others."""
     if node.op == "output":
         return any(_limit(arg.meta.get("val")) and _name(arg) not in (WIDEN, NARROW)
                    for arg in node.all_input_nodes)  # fmt: skip
@@ -217,10 +217,10 @@ def _without_sign(value: Any) -> Any:
 
 
 def _narrow_outputs(b: Builder, node: Node, held: dict[Node, Node]) -> None:
-    def narrowed(value: Any) -> Any:
+    def narrow(value: Any) -> Any:
         if not isinstance(value, Node) or value not in held:
             return value
         name = str(value.meta["val"].dtype).removeprefix("torch.")
         return b.call(torch.ops.fewbit.narrow.default, held[value], name)
 
-    node.args = (tree_map(narrowed, node.args[0]),)
+    node.args = (tree_map(narrow, node.args[0]),)

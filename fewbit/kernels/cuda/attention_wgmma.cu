@@ -109,12 +109,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     for (int half = 0; half < HALVES; half++)
 #pragma unroll
       for (int part = 0; part < 4; part++)
-        product_keys(scores, matrix(base + qs * Q_BYTES + half * BM * 128 + group * 64 * 128) + part * 2,
+        wgmma_keys(scores, matrix(base + qs * Q_BYTES + half * BM * 128 + group * 64 * 128) + part * 2,
                      matrix(ks + s * TILE + half * BN * 128) + part * 2, half | part);
   };
   auto multiply_values = [&](int s) {
 #pragma unroll
-    for (int i = 0; i < BN / 16; i++) product_values(out, weights[i], matrix_of_columns(vs + s * TILE) + i * (16 * 128 >> 4), 1);
+    for (int i = 0; i < BN / 16; i++) wgmma_values(out, weights[i], matrix_of_columns(vs + s * TILE) + i * (16 * 128 >> 4), 1);
   };
   // Replaces scores by softmax weights, and returns what older accumulators must be multiplied by.
   auto exponentials = [&](int tile, float (&fix)[2]) {

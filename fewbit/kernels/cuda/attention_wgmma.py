@@ -33,8 +33,8 @@ def attention_source(problem: Attention, config: Config) -> str:
             source(
                 "prelude.cu", "hopper.cu", **element(dtype), INFINITY="__int_as_float(0x7f800000)"
             ),
-            wgmma("product_keys", dtype, config["bn"]),
-            wgmma_from_registers("product_values", dtype, padded, transposed=True),
+            wgmma("wgmma_keys", dtype, config["bn"]),
+            wgmma_from_registers("wgmma_values", dtype, padded, transposed=True),
             source(
                 "attention_wgmma.cu",
                 D=problem.size,

@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (int part = 0; part < 4; part++)
 #pragma unroll
           for (int m = 0; m < MI; m++)
-            product(total[m], a + m * (64 * 128 >> 4) + part * 2, b + part * 2, chunk | d | part);
+            multiply(total[m], a + m * (64 * 128 >> 4) + part * 2, b + part * 2, chunk | d | part);
         warpgroup_commit();
         warpgroup_wait<1>();
         if (chunk | d) release_w(before);

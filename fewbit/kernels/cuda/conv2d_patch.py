@@ -56,7 +56,7 @@ def patch_source(problem: Convolution, config: Config) -> str:
     return "\n".join(
         [
             source("prelude.cu", "convolution.cu", "hopper.cu", **problem.defines()),
-            wgmma("product", problem.dtype, config["bn"]),
+            wgmma("multiply", problem.dtype, config["bn"]),
             source(
                 "conv2d_patch.cu",
                 BN=config["bn"],

@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
       for (int part = 0; part < 4; part++)
 #pragma unroll
-        for (int m = 0; m < MI; m++) product(total[m], a + m * (64 * 128 >> 4) + part * 2, b + part * 2, k | part);
+        for (int m = 0; m < MI; m++) multiply(total[m], a + m * (64 * 128 >> 4) + part * 2, b + part * 2, k | part);
       warpgroup_commit();
       warpgroup_wait<1>();
       if (k > 0 && lane == 0) barrier_arrive(empty + 8 * ((step - 1) % STAGES));

@@ -43,7 +43,7 @@ def wgmma_source(problem: Convolution, config: Config) -> str:
     return "\n".join(
         [
             source("prelude.cu", "convolution.cu", "hopper.cu", **problem.defines()),
-            wgmma("product", problem.dtype, config["bn"]),
+            wgmma("multiply", problem.dtype, config["bn"]),
             source(
                 "conv2d_wgmma.cu",
                 BN=config["bn"],

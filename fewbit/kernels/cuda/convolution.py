@@ -1,4 +1,4 @@
-"""One convolution: its sizes, its types, and what a kernel is told of it."""
+"""One convolution: its sizes, its types, and what a kernel takes of it."""
 
 from __future__ import annotations
 

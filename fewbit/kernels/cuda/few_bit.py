@@ -134,7 +134,7 @@ def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.ui
         split = split.swapaxes(5, 6)
     lanes = split.transpose(0, 3, 2, 5, 4, 6, 7, 1, 8)
     registers = lanes.reshape(problem.blocks, -1, 32, problem.words, 32 // (bits * per), per)
-    words = np.bitwise_or.reduce(registers << _shifts(bits, per), axis=(-2, -1))
+    words = np.bitwise_or.reduce(registers << shifts_of(bits, per), axis=(-2, -1))
     quarters = words.reshape(problem.blocks, -1, 32, problem.words // 4, 4).swapaxes(2, 3)
     return np.ascontiguousarray(quarters).reshape(problem.buffers()["q"].shape)
 
@@ -149,7 +149,7 @@ def arrange_scales(
     return arranged
 
 
-def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
+def shifts_of(bits: int, per: int) -> npt.NDArray[np.uint32]:
     """Return where a word has the values [register, value of the register]."""
     register = np.arange(32 // (bits * per), dtype=np.uint32)[:, None]
     value = np.arange(per, dtype=np.uint32)

@@ -72,7 +72,7 @@ def separable_source(problem: Separable, config: Config) -> str:
         head = ""
     else:
         text, names = "separable_tile.cu", ("bh", "bw", "producers")
-        head = wgmma("product", problem.depthwise.dtype, problem.out)
+        head = wgmma("multiply", problem.depthwise.dtype, problem.out)
     return source(
         "prelude.cu",
         "convolution.cu",

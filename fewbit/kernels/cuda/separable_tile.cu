@@ -8,7 +8,7 @@ constexpr int BM = BH * BW, CHUNKS = CHANNELS / 64, NB = OUT / 8;
 constexpr int PATCH_BYTES = IH * IW * 128, PATCH = PATCH_BYTES > 8192 ? ceil_div(PATCH_BYTES, 1024) * 1024 : 8192;
 constexpr int POINT_BYTES = OUT * 128, POINTS_AT = CHUNKS * PATCH;
 constexpr int TILES_H = ceil_div(OH, BH), TILES_W = ceil_div(OW, BW);
-static_assert(BM <= 64, "one product of four warps has all pixels");
+static_assert(BM <= 64, "one matmul of four warps has all pixels");
 
 // Filters of eight outputs and 16 channels, 32 bytes each, halves of the last four exchanged.
 __device__ __forceinline__ u64 filters(u32 address) {
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(128 + PRODUCERS * 32, 1)
     warpgroup_begin();
 #pragma unroll
     for (int k = 0; k < 4; k++)
-      product(total, matrix(base + c * PATCH) + k * 2, filters(base + POINTS_AT + c * POINT_BYTES + k * NB * 256), c | k);
+      multiply(total, matrix(base + c * PATCH) + k * 2, filters(base + POINTS_AT + c * POINT_BYTES + k * NB * 256), c | k);
     warpgroup_commit();
   }
   warpgroup_wait<0>();

@@ -34,17 +34,17 @@ CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
 
 
 def multiplies_columns(isa: Isa) -> bool:
-    """Whether a processor has what this tile is made of."""
+    """Return whether a processor has what this tile is made of."""
     return isa.dot == VNNI and isa.lanes * isa.step == WIDTH
 
 
 def columns_fit(f: Function, s: Sizes) -> Value:
-    """Whether a convolution is for this tile."""
+    """Return whether a convolution is for this tile."""
     return columns_suit(f, s) & f.constant("i1", multiplies_columns(f.isa))
 
 
 def columns_suit(f: Arithmetic[T], s: Sizes[T]) -> T:
-    """Whether sizes are for this tile: the last 64 channels must not be mostly missing."""
+    """Return whether sizes are for this tile: the last 64 channels must not be mostly missing."""
     kernel = s.kh.equals(SIDE) & s.kw.equals(SIDE) & s.dilation_w.equals(1)
     taken = f.ceiling(s.c, WIDTH) * WIDTH
     return kernel & (s.stride_w <= max(STRIDES)) & (taken * 7 <= s.c * 10)
@@ -143,8 +143,8 @@ def columns(isa: Isa, output: Output) -> Function:
         f"ptr w_scale, ptr bias, ptr add, {pointers(output)}, i64 y_step, i64 c, "
         "float lo, float hi",
     )
-    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, *rest = f.parameters
-    *outputs, y_step, c, lo, hi = rest
+    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, *others = f.parameters
+    *outputs, y_step, c, lo, hi = others
     s = Sizes.load(f, sizes)
     sums = f.array("i32", AT_ONCE * WIDTH)
     scales = f.array("float", AT_ONCE)

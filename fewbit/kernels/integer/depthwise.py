@@ -29,7 +29,7 @@ from fewbit.kernels.integer.columns import (
     multiplies_columns,
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
-from fewbit.kernels.integer.dot import multiply_lanes, weights, widened
+from fewbit.kernels.integer.dot import multiply_lanes, weights, widen
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import (
     LARGEST,
@@ -291,7 +291,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
             with f.loop(0, across, carried=over_rows.carried) as over_columns:
                 x_tap = f.at(x_line, over_columns.index * x_column, "i8")
                 w_tap = f.at(w_line, over_columns.index * w_column, "i8")
-                factors = [widened(f, f.load(f"<{lanes} x i8>", w_tap, v)) for v in range(vectors)]
+                factors = [widen(f, f.load(f"<{lanes} x i8>", w_tap, v)) for v in range(vectors)]
                 accumulators: list[Value] = []
                 for (p, v), total in zip(cells, over_columns.carried, strict=True):
                     place = f.at(f.at(x_tap, x_step * p, "i8"), v * lanes, "i8")

@@ -34,10 +34,10 @@ def numbers(f: Function, row: Value, at: Value) -> Value:
     """One step of a row, in every lane."""
     lanes, step = f.isa.lanes, f.isa.step
     if step == 1:
-        return f.broadcast(_widen(f, f.load("i8", f.at(row, at, "i8"))))
+        return f.broadcast(_widen_factors(f, f.load("i8", f.at(row, at, "i8"))))
     together = f.broadcast(f.load(f"i{8 * step}", f.at(row, at, "i8")))
     spread = f.bits(together, f"<{lanes * step} x i8>")
-    return _widen(f, spread)
+    return _widen_factors(f, spread)
 
 
 def multiply(f: Function, x: Value, w: Value, total: Value, unsigned: bool = False) -> Value:
@@ -54,7 +54,7 @@ def dot(
     unsigned: bool = False,
 ) -> Sums:
     """One step of all sums of a tile, with a vector of weights for each column of them."""
-    wide = [_widen(f, v) for v in w]
+    wide = [_widen_factors(f, v) for v in w]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = numbers(f, row, at)
@@ -62,13 +62,13 @@ def dot(
     return done
 
 
-def _widen(f: Function, factors: Value) -> Value:
+def _widen_factors(f: Function, factors: Value) -> Value:
     bits = f.isa.dot.factor_bits
     return factors if bits == 8 else f.convert("sext", factors, f"i{bits}")
 
 
-def widened(f: Function, w: Value) -> Value:
-    """A byte of weights in each lane, as `multiply_lanes` wants it: 16 bits, and 16 of zeros."""
+def widen(f: Function, w: Value) -> Value:
+    """Widen a byte of weights in each lane for `multiply_lanes`: 16 bits, and 16 of zeros."""
     if f.isa.dot.name not in PAIRS:
         return f.convert("sext", w, "i32")
     return f.convert("zext", f.convert("sext", w, "i16"), "i32")
@@ -117,8 +117,8 @@ def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -
     (total,) = along.results
     if not masked:
         return _add_singly(f, row, whole, depth, bias, total)
-    rest = f.bits(f.integer(-1).shift_right(whole + chunk - depth), f"<{chunk} x i1>")
-    x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
+    tail = f.bits(f.integer(-1).shift_right(whole + chunk - depth), f"<{chunk} x i1>")
+    x = f.load_part(f.at(row, whole, "i8"), tail, "i8")
     return multiply(f, x, many, total)
 
 
@@ -135,12 +135,12 @@ def _add_lanes(f: Function, row: Value, depth: Value, bias: int, total: Value) -
 def _add_singly(
     f: Function, row: Value, first: Value, depth: Value, bias: int, total: Value
 ) -> Value:
-    with f.loop(first, depth, carried=[total]) as rest:
-        x = f.convert("sext", f.load("i8", f.at(row, rest.index, "i8")), "i32")
+    with f.loop(first, depth, carried=[total]) as tail:
+        x = f.convert("sext", f.load("i8", f.at(row, tail.index, "i8")), "i32")
         alone = f.zero(total.type)
         x = f.insert(alone, x * bias, 0)
-        rest.carry(rest.carried[0] + x)
-    return rest.results[0]
+        tail.carry(tail.carried[0] + x)
+    return tail.results[0]
 
 
 def _vnni(f: Function, x: Value, w: Value, total: Value, unsigned: bool) -> Value:

@@ -78,16 +78,18 @@ def take_apart(isa: Isa, vectors: int, bits: int) -> Function:
 
 
 @cache
-def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -> Function:
+def sweep_few_bits(
+    isa: Isa, output: Output, bits: int, groups: Groups | None, far: bool
+) -> Function:
     """A block of rows times the panels `first` up to `last`, as `sweep` does it.
 
     Steps `k_first` and on, of `k_total`, are counted in runs. A tap is a group if there are groups;
     then offsets are one row for each.
     """
-    fields = Fields(isa, bits)
+    fields, name = Fields(isa, bits), groups.name if groups else ""
     f = Function(
         isa,
-        f"fewbit_sweep_{fields.name}{groups.name if groups else ''}_{output}",
+        f"fewbit_sweep_{fields.name}{name}_{output}{'_far' if far else ''}",
         SWEEP.format(pointers(output)),
     )
     table, table_step, tap_step, rows, taps, depth, w, *given = f.parameters
@@ -127,7 +129,10 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -
             here = f.at(sums, row * width)
             f.switch(
                 vectors * 64 + height,
-                [(number, tile(isa, r, v, bits, groups)) for number, r, v in shapes(isa, highest)],
+                [
+                    (number, tile(isa, r, v, bits, groups, far=far and r == 1))
+                    for number, r, v in shapes(isa, highest)
+                ],
                 f.at(table, row, "ptr"),
                 table_step,
                 f.integer(0),

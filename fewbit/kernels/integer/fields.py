@@ -30,7 +30,7 @@ PLANES = (8, 4, 2, 1)
 
 
 def takes_unsigned(isa: Isa, bits: int) -> bool:
-    """Whether rows without negative numbers are worth a kernel of their own."""
+    """Return whether rows without negative numbers are worth a kernel of their own."""
     return isa.dot.unsigned_weights and bits == 8
 
 
@@ -119,7 +119,7 @@ class Fields:
         return np.concatenate(parts, -2)
 
     def part(self, stored: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """What `join` has joined."""
+        """Take apart what `join` has joined."""
         steps: list[NDArray[Any]] = []
         for s in range(self.run):
             fields = [

@@ -41,10 +41,10 @@ def takes_storage(isa: Isa, storage: ScaleStorage) -> bool:
 
 def narrowest_storage(isa: Isa, arrays: Iterable[Floats], depth: int) -> ScaleStorage:
     """Return how scales and offsets, [n, groups] each, take least memory and lose nothing."""
-    left = [storage for storage in NARROW if takes_storage(isa, storage)]
+    left: list[ScaleStorage] = [each for each in NARROW if takes_storage(isa, each)]
     for array in arrays:
-        left = [storage for storage in left if _fits(array, storage, depth)]
-    return next(iter(left), "f32")
+        left = [each for each in left if _fits(array, each, depth)]
+    return left[0] if left else "f32"
 
 
 def _fits(array: Floats, storage: ScaleStorage, depth: int) -> bool:

@@ -14,7 +14,8 @@ w_scale is in panels, by `pack_scale`:
 With `blocks`, x_scale is [m, groups], and a group's sum is multiplied by its own of them.
 With offsets (`shifted`), the weight w of b bits stands for w + 2^(b-1), and a group adds
 (sum of group · x_scale · w_scale + sum of its x · x_scale · w_offset). The name says `offsets`, and
-how scales and offsets are stored, if not as float: `f16` or `super` (`group_scales.py`).
+how scales and offsets are stored, if not as float: `f16` or `super` (`group_scales.py`). That it
+ends with `far` says that a row prefetches weights.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class IntegerMatmul(Kernel):
     """How scales and offsets of groups are stored."""
     blocks: bool = False
     """Whether rows have scales for each group as well."""
+    far: bool = False
+    """Whether weights are read from memory, where the caches do not hold those of a program."""
 
     def __post_init__(self) -> None:
         if self.shifted and not (self.grouped and takes_offsets(self.bits)):
@@ -102,8 +105,8 @@ class IntegerMatmul(Kernel):
 
     @property
     def symbol(self) -> str:
-        name = self.fields.name
-        return f"fewbit_matmul_{name}{self.groups.name if self.groups else ''}_{self.output}"
+        name = f"{self.fields.name}{self.groups.name if self.groups else ''}"
+        return f"fewbit_matmul_{name}_{self.output}{'_far' if self.far else ''}"
 
     def pack(self, weight: Bytes, groups: int = 1) -> Bytes:
         """Return a layer's weight, [n, k], in panels."""
@@ -179,7 +182,7 @@ class IntegerMatmul(Kernel):
                 here.clear(f, rows)
                 here.add(f, table, 0, 0, rows, taps, depth)
             f.call(
-                sweep_of(fields, self.output, groups),
+                sweep_of(fields, self.output, groups, far=self.far),
                 table,
                 0,
                 depth,

@@ -19,7 +19,7 @@ What is absent is null, and adds -0: the one number that leaves every other as i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -149,92 +149,135 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
         "ptr sums, i64 rows, i64 width, ptr offsets, ptr x_scales, ptr w_scale, ptr bias, "
         f"ptr add, {pointers(output)}, i64 y_step, i64 columns, float lo, float hi",
     )
-    sums, rows, width, offsets, x_scales, w_scale, bias, add, *to, y_step, columns, lo, hi = (
-        f.parameters
-    )
-    y, lanes = to[0], isa.lanes
-    low, high = f.broadcast(lo), f.broadcast(hi)
-    in_steps, activation = plain(output) == "steps", activation_of(output)
-    rounding = Rounding.load(f, to[2]) if in_steps else None
+    _Epilogue(f, output, grouped, offset).write()
+    return f
 
-    def sums_of(row: Value, columns: list[Value]) -> list[Value]:
-        kind = f.vector if grouped else f"<{lanes} x i32>"
-        loaded = [f.load(kind, f.at(sums, row * width + column)) for column in columns]
-        if grouped or offset == "none":
-            return loaded
-        if offset == "columns":
-            by = [f.load(kind, f.at(offsets, column)) for column in columns]
-        else:
-            by = [f.broadcast(f.load("i32", offsets, row))] * len(loaded)
-        return [total + other for total, other in zip(loaded, by, strict=True)]
 
-    def down(
-        first: Value,
-        vectors: int,
-        mask: Value | None,
-        adds: bool,
-        floats: bool,
-        positive: bool = False,
-    ) -> None:
-        scale = None if grouped else w_scale
-        at = [first + v * lanes for v in range(vectors)]
-        common = [Columns.load(f, output, scale, bias, c, mask, low, high) for c in at]
-        largest = [f.load(f"<{lanes} x i32>", to[1])] if output == LARGEST else []
-        with f.loop(0, rows, carried=largest) as loop:
-            row = loop.index
-            totals, places = sums_of(row, at), [row * y_step + column for column in at]
-            cells = list(zip(common, places, strict=True))
-            if output not in SCALED:
-                for (c, place), total in zip(cells, totals, strict=True):
-                    c.store_integers(f, output, total, to, place, mask)
-                return
-            if not grouped:
-                x_scale = f.broadcast(f.load("float", x_scales, row))
-                totals = [c.dequantize(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
-            more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
-            totals = [c.add_bias(t, m) for c, t, m in zip(common, totals, more, strict=True)]
-            totals = apply_activation(totals, activation)
-            results = [c.clamp(f, total) for c, total in zip(common, totals, strict=True)]
-            for value, place in zip(results, places, strict=True):
-                if floats:
-                    f.store_part(value, f.at(y, place), mask)
-            if rounding is not None:
-                rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask, positive)
-            loop.carry(*(larger_magnitudes(f, most, results, mask) for most in loop.carried))
-        for most in loop.results:
-            f.store(most, to[1])
+@dataclass(frozen=True)
+class _Case:
+    """What a run gives: floats to add, a place for floats; and whether results are positive."""
 
-    def across(adds: bool = False, floats: bool = True) -> None:
-        whole = columns // lanes * lanes
-        if activation is not None:
-            for vectors in range(1, isa.tile_vectors + 1):
-                with f.when(whole.equals(vectors * lanes)):
-                    down(f.integer(0), vectors, None, adds, floats)
-        elif rounding is not None and packs(isa):
-            bounded = f.load("float", to[2], 3).equals(0.0)
-            for vectors in range(1, isa.tile_vectors + 1):
-                with f.when(whole.equals(vectors * lanes)):
-                    for positive in (False, True):
-                        with f.when(bounded if positive else bounded.equals(0)):
-                            down(f.integer(0), vectors, None, adds, floats, positive)
-        elif plain(output) == "f32":  # a row after another: outputs may be far apart
-            for vectors in range(1, isa.tile_vectors + 1):
-                with f.when(whole.equals(vectors * lanes)):
-                    down(f.integer(0), vectors, None, adds, floats)
+    add: bool = False
+    floats: bool = True
+    positive: bool = False
+
+
+class _Epilogue:
+    """The body of `finish`: a few vectors of columns at once, down all rows."""
+
+    def __init__(self, f: Function, output: Output, grouped: bool, offset: Offset) -> None:
+        self.f, self.output, self.grouped, self.offset = f, output, grouped, offset
+        sums, rows, width, offsets, x_scales, w_scale, bias, add, *to = f.parameters
+        *self.to, self.y_step, self.columns, low, high = to
+        self.sums, self.rows, self.width, self.offsets = sums, rows, width, offsets
+        self.x_scales, self.bias, self.add = x_scales, bias, add
+        self.scale = None if grouped else w_scale
+        self.bounds = f.broadcast(low), f.broadcast(high)
+        self.activation: Activation | None = activation_of(output)
+        self.rounding = Rounding.load(f, self.to[2]) if plain(output) == "steps" else None
+
+    def write(self) -> None:
+        """Write the block of each case that there may be."""
+        if self.output not in SCALED:
+            self._write_block(_Case())
+            return
+        for add in (False, True):
+            for floats in (True,) if self.rounding is None else (True, False):
+                with (
+                    self.f.when(_is_given(self.add, add)),
+                    self.f.when(_is_given(self.to[0], floats)),
+                ):
+                    self._write_block(_Case(add, floats))
+
+    def _write_block(self, case: _Case) -> None:
+        """Write whole vectors of columns, then the columns that are left."""
+        f, lanes = self.f, self.f.isa.lanes
+        whole = self.columns // lanes * lanes
+        if self.activation is not None:
+            self._write_each_count(whole, [case])
+        elif self.rounding is not None and packs(f.isa):
+            bounded = f.load("float", self.to[2], 3).equals(0.0)
+            self._write_each_count(whole, [case, replace(case, positive=True)], bounded)
+        elif plain(self.output) == "f32":  # a row after another: outputs may be far apart
+            self._write_each_count(whole, [case])
         else:
             with f.loop(0, whole, lanes) as loop:
-                down(loop.index, 1, None, adds, floats)
-        with f.when(whole < columns):
-            down(whole, 1, f.first_lanes(columns - whole), adds, floats)
+                self._write_rows(loop.index, 1, None, case)
+        with f.when(whole < self.columns):
+            self._write_rows(whole, 1, f.first_lanes(self.columns - whole), case)
 
-    if output not in SCALED:
-        across()
-        return f
-    for adds in (False, True):
-        for floats in (True, False) if in_steps else (True,):
-            with f.when(_is_given(add, adds)), f.when(_is_given(y, floats)):
-                across(adds, floats)
-    return f
+    def _write_each_count(
+        self, whole: Value, cases: Sequence[_Case], bounded: Value | None = None
+    ) -> None:
+        """Write all vectors of a row at once, for each number of vectors that a tile may have."""
+        f = self.f
+        for vectors in range(1, f.isa.tile_vectors + 1):
+            with f.when(whole.equals(vectors * f.isa.lanes)):
+                for case in cases:
+                    if bounded is None:
+                        self._write_rows(f.integer(0), vectors, None, case)
+                        continue
+                    with f.when(bounded if case.positive else bounded.equals(0)):
+                        self._write_rows(f.integer(0), vectors, None, case)
+
+    def _write_rows(self, first: Value, vectors: int, mask: Value | None, case: _Case) -> None:
+        """Write a few vectors of columns, down all rows."""
+        f, lanes = self.f, self.f.isa.lanes
+        at = [first + v * lanes for v in range(vectors)]
+        columns = [
+            Columns.load(f, self.output, self.scale, self.bias, c, mask, *self.bounds) for c in at
+        ]
+        largest = [f.load(f"<{lanes} x i32>", self.to[1])] if self.output == LARGEST else []
+        with f.loop(0, self.rows, carried=largest) as loop:
+            totals = self._load_sums(loop.index, at)
+            places = [loop.index * self.y_step + column for column in at]
+            if self.output in SCALED:
+                results = self._write_scaled(loop.index, columns, totals, places, mask, case)
+                loop.carry(*(larger_magnitudes(f, most, results, mask) for most in loop.carried))
+            else:
+                for c, place, total in zip(columns, places, totals, strict=True):
+                    c.store_integers(f, self.output, total, self.to, place, mask)
+        for most in loop.results:
+            f.store(most, self.to[1])
+
+    def _load_sums(self, row: Value, columns: list[Value]) -> list[Value]:
+        """Return the sums of a row, corrected by their offsets."""
+        f = self.f
+        kind = f.vector if self.grouped else f"<{f.isa.lanes} x i32>"
+        loaded = [f.load(kind, f.at(self.sums, row * self.width + column)) for column in columns]
+        if self.grouped or self.offset == "none":
+            return loaded
+        if self.offset == "columns":
+            by = [f.load(kind, f.at(self.offsets, column)) for column in columns]
+        else:
+            by = [f.broadcast(f.load("i32", self.offsets, row))] * len(loaded)
+        return [total + other for total, other in zip(loaded, by, strict=True)]
+
+    def _write_scaled(
+        self,
+        row: Value,
+        columns: Sequence[Columns],
+        totals: list[Value],
+        places: Sequence[Value],
+        mask: Value | None,
+        case: _Case,
+    ) -> list[Value]:
+        """Write a row of floats, or of whole steps; return the floats."""
+        f = self.f
+        if not self.grouped:
+            x_scale = f.broadcast(f.load("float", self.x_scales, row))
+            totals = [c.dequantize(f, t, x_scale) for c, t in zip(columns, totals, strict=True)]
+        more = [f.load_part(f.at(self.add, at), mask) if case.add else None for at in places]
+        totals = [c.add_bias(t, m) for c, t, m in zip(columns, totals, more, strict=True)]
+        totals = apply_activation(totals, self.activation)
+        results = [c.clamp(f, total) for c, total in zip(columns, totals, strict=True)]
+        if case.floats:
+            for value, place in zip(results, places, strict=True):
+                f.store_part(value, f.at(self.to[0], place), mask)
+        if self.rounding is not None:
+            place = f.at(self.to[1], places[0], "i8")
+            self.rounding.store(f, totals, place, mask, case.positive)
+        return results
 
 
 def _is_given(pointer: Value, yes: bool) -> Value:

@@ -116,17 +116,22 @@ class Rows:
 
 
 def sweep_of(
-    fields: Fields, output: Output, groups: Groups | None = None, shifted: bool = False
+    fields: Fields,
+    output: Output,
+    groups: Groups | None = None,
+    *,
+    shifted: bool = False,
+    far: bool = False,
 ) -> Function:
     """Return the macrokernel for these weights; `shifted` rows have offsets of columns."""
     if fields.bits == 8 and groups is None:
         offset = "columns" if shifted else "rows" if fields.bias else "none"
-        return sweep(fields.isa, output, fields.unsigned, offset)
-    return sweep_few_bits(fields.isa, output, fields.bits, groups)
+        return sweep(fields.isa, output, fields.unsigned, offset, far)
+    return sweep_few_bits(fields.isa, output, fields.bits, groups, far)
 
 
 @cache
-def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
+def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset, far: bool) -> Function:
     """Return the macrokernel: a block of rows, by their table, times panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`; it `begins` the sum, `ends` it,
@@ -135,7 +140,7 @@ def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
     fields = Fields(isa, unsigned=unsigned)
     f = Function(
         isa,
-        f"fewbit_sweep_{fields.name}_{output}_{offset}",
+        f"fewbit_sweep_{fields.name}_{output}_{offset}{'_far' if far else ''}",
         SWEEP.format(pointers(output)),
     )
     table, table_step, tap_step, rows, taps, depth, w, *given = f.parameters
@@ -156,7 +161,10 @@ def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
                 here = f.at(sums, (row - band_row) * p.width)
                 f.switch(
                     p.shape,
-                    [(n, tile(isa, r, v, unsigned=unsigned)) for n, r, v in shapes(isa, TALLEST)],
+                    [
+                        (n, tile(isa, r, v, unsigned=unsigned, far=far and r == 1))
+                        for n, r, v in shapes(isa, TALLEST)
+                    ],
                     *(f.at(table, row, "ptr"), table_step, f.integer(0), tap_step, taps, depth),
                     *(p.panel, p.ahead, f.select(begins.differs(0), f.zeros(), here), here),
                 )

@@ -8,6 +8,10 @@ Weights of fewer bits are unpacked in registers, a run of steps at a time: `few_
 when that is better than doing so beforehand. With scales for groups of numbers, a group is a tap:
 its sums become floats, which are added up on the stack. With offsets beside the scales, weights
 count from 0, as they are stored, and the offsets of rows are the sums of their numbers, negated.
+
+One row reads each weight once, as fast as memory gives it. Where a program's weights are in no
+cache, a tile of one row prefetches what it will read, further ahead than a processor does by
+itself; near weights would only take longer by it.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ TALLEST = 10
 """Rows of a tile, at most: with more, pointers of rows are not in registers."""
 FEW_SUMS = 8
 """So few accumulators do not hide latency: a run's steps take turns between two of each."""
+AHEAD = 8192
+"""Bytes by which far weights are prefetched."""
 PARAMETERS = (
     "ptr table, i64 table_step, i64 from, i64 tap_step, i64 taps, i64 depth, ptr w, ptr ahead, "
     "ptr start, ptr sums"
@@ -41,6 +47,7 @@ def tile(
     bits: int = 8,
     groups: Groups | None = None,
     unsigned: bool = False,
+    far: bool = False,
 ) -> Function:
     """Return the microkernel of `rows` rows times `vectors` vectors; a tap has a step at least.
 
@@ -50,7 +57,8 @@ def tile(
     fields = Fields(isa, bits, unsigned)
     f = Function(
         isa,
-        f"fewbit_tile_{fields.name}{groups.name if groups else ''}_{rows}x{vectors}",
+        f"fewbit_tile_{fields.name}{groups.name if groups else ''}{'_far' if far else ''}"
+        f"_{rows}x{vectors}",
         f"{PARAMETERS}, {SCALES}" if groups else PARAMETERS,
         apart=True,
     )
@@ -69,6 +77,9 @@ def tile(
         if asks_ahead:
             f.prefetch(line)
             line = f.at(line, LINE, "i8")
+        if far:
+            for i in range(fields.run_vectors * vectors * isa.vector_bits // (8 * LINE) or 1):
+                f.prefetch(f.at(run_w, AHEAD + i * LINE, "i8"))
         chains = [grid(totals, vectors)]
         if fields.run >= 4 and rows * vectors <= FEW_SUMS:
             chains.append([[f.zero(t.type) for t in row] for row in chains[0]])

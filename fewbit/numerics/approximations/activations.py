@@ -22,7 +22,7 @@ def silu(x: Number) -> Number:
 
 
 def gelu(x: Number) -> Number:
-    """With 1 + erf: not every target has erfc."""
+    """Compute it by 1 + erf: not every target has erfc."""
     return (x * 0.5) * (1.0 + (x * math.sqrt(0.5)).apply(erf))
 
 

@@ -136,7 +136,7 @@ def _name(op: OpView) -> None:
             factors[i], indices = source, moved
     maps = ir.ArrayAttr.get([_map(loops, index) for index in indices])
     with ir.InsertionPoint(op), op.operation.location:
-        fresh = _unfilled(total) if _is_zero(total) else None
+        fresh = _skip_fill(total) if _is_zero(total) else None
         begin = total if fresh is None else fresh
         contraction = linalg.ContractOp([total.type], factors, [begin], maps)
         linalg.fill_builtin_region(contraction.operation)
@@ -194,6 +194,6 @@ def _is_zero(total: Value) -> bool:
     return ir.FloatAttr(value.owner.attributes["value"]).value == 0
 
 
-def _unfilled(total: Value) -> Value:
+def _skip_fill(total: Value) -> Value:
     """Return the tensor that was filled, as it was before."""
     return total.owner.opview.outputs[0]

@@ -69,8 +69,10 @@ class _Folding:
 
     def run(self) -> None:
         ops = list(self.changed.program.module.walk())
-        found = [self._weight(op) for op in ops if isinstance(op, QuantizedLayerOp | EmbeddingOp)]
-        weights = [weight for weight in found if weight is not None]
+        candidates = [
+            self._weight(op) for op in ops if isinstance(op, QuantizedLayerOp | EmbeddingOp)
+        ]
+        weights = [weight for weight in candidates if weight is not None]
         for weight in weights:
             # Until its constant has a name, the read of any is a weight as good.
             weight.layer.operands[1] = weight.read.result

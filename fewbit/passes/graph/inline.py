@@ -67,7 +67,7 @@ class Inline(ModulePass):
 
 
 def inline_calls(module: ModuleOp, is_wanted: Wanted) -> None:
-    """Inline the calls that are wanted, given caller and callee, and erase what nobody calls."""
+    """Inline the calls that are wanted, given caller and callee, and erase what nothing calls."""
     with using(SymbolTable(module)):
         order = callees_first(module)
         inlined = _inline_all(order, is_wanted, _called_once(module, order))

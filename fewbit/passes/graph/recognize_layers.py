@@ -175,7 +175,7 @@ def _keep_rank(layer: BitLinearOp) -> BitLinearOp:
     rows, terms = shape_of(source.type)[:-1], shape_of(source.type)[-1:]
     if terms != shape_of(layer.input.type)[-1:] or rows != shape_of(result.type)[:-1]:
         return layer
-    # Of two sizes that are not known, nobody knows whether they are in the same order.
+    # Of two sizes that are not known, it is not known whether they are in the same order.
     if rows.count(DYNAMIC_INDEX) > 1 or _last(result) != _last(layer.result):
         return layer
     direct = BitLinearOp.of(source, layer.weight, result_types=[result.type])

@@ -138,7 +138,7 @@ class _Split:
         self.place = {op: i for i, op in enumerate(self.block.ops)}
 
     def assign(self) -> None:
-        """Give each op that computes a part; what nobody reads is dropped."""
+        """Give each op that computes a part; what nothing reads is dropped."""
         for op in reversed(list(self.block.ops)[:-1]):
             if not any(result.uses for result in op.results) and is_effect_free(op):
                 self.block.erase_op(op)

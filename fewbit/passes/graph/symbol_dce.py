@@ -2,7 +2,7 @@
 
 A module's roots are its public functions; in a module without any, the subgraphs that no other
 subgraph calls. Everything that the roots reach through calls and references stays. A call
-whose results nobody uses keeps its callee alive no longer than the call itself has an effect.
+whose results nothing uses keeps its callee alive no longer than the call itself has an effect.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ kernel computes is left to `lower-kernel`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf, prod
@@ -61,9 +61,12 @@ from fewbit.passes.kernel.stored_results import StoringSite
 from fewbit.passes.kernel.unsigned import is_unsigned
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
+from fewbit.program.repeats import count_of
 from fewbit.toolchain.isa import Isa
 
 Array = np.ndarray[Any, Any]
+FAR_BYTES = 40 << 20
+"""Bytes of weights that no cache holds: last ones have 32 MiB for a few cores, and often less."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,9 @@ class CallKernels(ModulePass):
 
 def call_kernels(program: Program, isa: Isa) -> KernelCalls:
     """Replace every op that there is a kernel for, in place."""
-    calls = KernelCalls(isa)
     with using(SymbolTable(program.module)):
         ops = list(program.module.walk())
+        calls = KernelCalls(isa, far=_weight_bytes(ops) >= FAR_BYTES)
         # Found out before any op is replaced.
         unsigned = {op for op in ops if isinstance(op, kernel.ContractionOp) and is_unsigned(op.x)}
         for op in ops:
@@ -96,6 +99,16 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
             elif isinstance(op, HadamardOp):
                 RotateBlocksCall(program, op, calls).run()
     return calls
+
+
+def _weight_bytes(ops: Iterable[Operation]) -> int:
+    """Return the bytes of the weights that layers read, about."""
+    return sum(
+        prod(shape_of(op.weight)) * (width.bits if width else 32) // 8 * count_of(op)
+        for op in ops
+        if isinstance(op, kernel.ContractionOp)
+        for width in [element_width(op.weight.type)]
+    )
 
 
 def _is_pointwise(op: Operation) -> TypeGuard[kernel.Conv2dOp]:
@@ -300,6 +313,7 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
             return Matmul(self.isa, self.op.activation_name)
+        far = self.calls.far
         if self.groups is not None:
             return IntegerMatmul(
                 self.isa,
@@ -309,10 +323,12 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
                 shifted=self.is_shifted,
                 storage=self.scale_storage,
                 blocks=self.op.has_row_groups,
+                far=far,
             )
         if self.unsigned:
-            return IntegerMatmul(self.isa, self.output, unsigned=True)
-        return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
+            return IntegerMatmul(self.isa, self.output, unsigned=True, far=far)
+        k = shape_of(self.op.weight)[1]
+        return integer_matmul(self.isa, self.output, *self.widths, k, far=far)
 
     def pack(self, weight: Array) -> Array:
         matmul, rows = self.kernel(), weight.reshape(weight.shape[:2])

@@ -57,7 +57,9 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         given, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
         stub.call_kernel(quantize, given.pointer, k, to.pointer, k, scale.pointer, m, k)
-        self.call(stub, [x, values, scales])
+        # One row is nothing to share, and what a step of a decoder has.
+        worth = self.iterations(self.op.x, range(lead), 2)
+        self.call(stub, [x, values, scales], worth)
 
     def _find(self, lead: int, x: SSAValue, parts: SSAValue) -> None:
         kind = MagnitudeSums if self.op.width.bits <= 2 else LargestMagnitudes

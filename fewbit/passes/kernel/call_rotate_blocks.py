@@ -9,6 +9,9 @@ from fewbit.dialects.mico import HadamardOp, element_type
 from fewbit.kernels.rotate_blocks import RotateBlocks
 from fewbit.passes.kernel.call_site import CallSite, dynamic_axes, shape_of
 
+ENOUGH = 8192
+"""Numbers that are worth sharing."""
+
 
 class RotateBlocksCall(CallSite[HadamardOp]):
     def run(self) -> None:
@@ -27,5 +30,5 @@ class RotateBlocksCall(CallSite[HadamardOp]):
         given, to = stub.memrefs
         blocks = stub.product([*given.sizes[:-1], width // block])
         stub.call_kernel(rotate, given.pointer, to.pointer, blocks)
-        self.call(stub, [x, y])
+        self.call(stub, [x, y], self.iterations(op.input, range(len(given.sizes)), ENOUGH))
         self.replace(self.as_tensor(y))

@@ -7,12 +7,14 @@ that is the tensor which others read. Bufferization then finds nothing left to d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseArrayBase,
     FloatAttr,
     FunctionType,
     IndexType,
@@ -20,6 +22,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     TensorType,
     UnitAttr,
+    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -30,6 +33,7 @@ from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import lookup
 from fewbit.llvm.types import Int
+from fewbit.passes.loops.outline_loops import ITERATIONS, Iterations
 from fewbit.program.derived import Derivation
 from fewbit.program.program import Program
 from fewbit.program.repeats import count_of, replacements_for
@@ -92,6 +96,13 @@ class CallSite(Generic[OpT]):
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
             return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
         return None
+
+    def iterations(self, value: SSAValue, axes: Sequence[int], worth: int) -> Iterations:
+        """Return that the first argument of a call has the sizes of these axes to share."""
+        shape = shape_of(value)
+        known = prod(shape[axis] for axis in axes if shape[axis] != DYNAMIC_INDEX)
+        dims = tuple((0, axis) for axis in axes if shape[axis] == DYNAMIC_INDEX)
+        return Iterations(worth, known, dims)
 
     @property
     def times(self) -> int:
@@ -171,11 +182,14 @@ class CallSite(Generic[OpT]):
         name = self.calls.name(what, place_of(self.op).layer or self.op.name)
         return Stub(name, memory, Int(self.isa.index_bits))
 
-    def call(self, stub: Stub, memory: Sequence[SSAValue]) -> None:
-        """Call what the stub defines, with all threads."""
+    def call(self, stub: Stub, memory: Sequence[SSAValue], worth: Iterations | None = None) -> None:
+        """Call what the stub defines, with all threads; with one where there is little to share."""
         index = IndexType()
         types = FunctionType.from_lists([*(v.type for v in memory), index, index], [])
         declared = func.FuncOp.external(stub.name, list(types.inputs), [])
+        if worth is not None:
+            numbers = DenseArrayBase.from_list(i64, worth.numbers)
+            declared.attributes[ITERATIONS] = numbers
         Rewriter.insert_op(declared, InsertPoint.at_end(self.program.module.body.block))
         # As `ThreadArguments` of `outline-loops`: one thread alone, until the work is shared.
         thread, threads = self.index(0), self.index(1)

@@ -2,10 +2,10 @@
 
 A contraction that gives accumulators takes the multiplier, and also gives the integers of the next
 layer. If nothing else reads the accumulators, they are never stored. A relu on the integers is a
-bound of theirs, even behind max pooling and what only moves data. The multiplier must be a constant
-in f32, one number or one for each channel, without a zero point, and the integers have more than
-one bit. Of several readers with different multipliers one is fused, and equal ones are the same
-since `cse`.
+bound of theirs, even behind max pooling and what only moves data. The multiplier must be a
+constant, one number or one for each channel, without a zero point, and the integers have more than
+one bit; it is in f32, or with `fixed_point` also an integer with a shift. Of several readers with
+different multipliers one is fused, and equal ones are the same since `cse`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,12 @@ class FuseRequantize(ModulePass):
 
     name = "fuse-requantize"
 
+    fixed_point: bool = False
+    """Whether multipliers with shifts are fused, too."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in list(op.walk()):
-            if isinstance(inner, mico.RequantizeOp):
+            if isinstance(inner, mico.RequantizeOp) and (self.fixed_point or inner.shift is None):
                 _requantize(inner)
             elif isinstance(inner, mico.ReluOp):
                 _relu(inner)
@@ -61,9 +64,10 @@ def _requantize(op: mico.RequantizeOp) -> None:
 def _is_simple(op: mico.RequantizeOp) -> bool:
     """Return whether a kernel rounds like that."""
     width = mico.element_width(op.result.type)
-    if op.shift is not None or op.zero_point is not None or width is None or width.is_binary:
+    if op.zero_point is not None or width is None or width.is_binary:
         return False
-    if not isinstance(op.multiplier.owner, mico.GetConstantOp | arith.ConstantOp):
+    factors = (op.multiplier,) if op.shift is None else (op.multiplier, op.shift)
+    if not all(isinstance(f.owner, mico.GetConstantOp | arith.ConstantOp) for f in factors):
         return False
     rank = len(mico.shape_of(op.input.type))
     is_one = mico.shape_of(op.multiplier.type) == ()
@@ -83,11 +87,14 @@ def _give_multiplier(op: kernel.ContractionOp, reader: mico.RequantizeOp) -> ker
     """Replace a contraction by one that also requantizes, as its reader does."""
     element = mico.element_type(reader.result.type)
     # Accumulators may be read before the multiplier is.
-    assert isinstance(reader.multiplier.owner, mico.GetConstantOp | arith.ConstantOp)
-    multiplier = reader.multiplier.owner.clone()
+    factors = {
+        name: value.owner.clone()
+        for name, value in (("multiplier", reader.multiplier), ("shift", reader.shift))
+        if value is not None and isinstance(value.owner, mico.GetConstantOp | arith.ConstantOp)
+    }
     integers = TensorType(element, mico.shape_of(op.result.type))
-    fused = op.with_changes([op.result.type, integers], multiplier=multiplier)
-    Rewriter.replace_op(op, [multiplier, fused], [fused.result])
+    fused = op.with_changes([op.result.type, integers], **factors)
+    Rewriter.replace_op(op, [*factors.values(), fused], [fused.result])
     return fused
 
 

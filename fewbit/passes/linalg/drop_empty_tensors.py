@@ -1,4 +1,4 @@
-"""Tensors without elements, computed by nobody.
+"""Tensors without elements, that no op computes.
 
 A slice `x[8:]` of 8 elements begins where the memory of x ends. Memory has no such place: upstream
 refuses views that begin at the end of what they view, and divides by sizes that are 0. So what has

@@ -108,7 +108,8 @@ def softmax_along(x: SSAValue, dim: int) -> SSAValue:
     index = loops(len(sizes))
     kept, outer = index[:dim] + index[dim + 1 :], sizes[:dim] + sizes[dim + 1 :]
     all_of = read(x, *index)
-    most = generic([all_of], kept, outer, element, lambda v, m: s.larger(m, v), start=-s.INFINITY)
+    # Of a row with a NaN all results are NaN, whatever is said to be the largest.
+    most = generic([all_of], kept, outer, element, s.larger_of_numbers, start=-s.INFINITY)
     powers = elementwise(
         [all_of, read(most, *kept)], sizes, element, lambda v, m: math.ExpOp(s.sub(v, m)).result
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, f64, i8, i32
+from xdsl.dialects.builtin import ModuleOp, f32, f64, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
@@ -39,6 +39,7 @@ from fewbit.passes.linalg.building.loops import (
 from fewbit.passes.linalg.building.quantized import (
     count_from_zero,
     dynamic_quantization,
+    rounding_shift,
     static_quantization,
 )
 from fewbit.passes.linalg.building.tensors import (
@@ -260,13 +261,21 @@ def _integer_results(op: kernel.ContractionOp, total: SSAValue) -> Sequence[SSAV
         return [result]
     low, high = op.integer_bounds
 
-    def body(value: SSAValue, multiplier: SSAValue) -> SSAValue:
-        whole = s.round_even(s.mul(s.to_float(value), multiplier))
-        bounded = s.smaller(s.larger(whole, s.constant(low, f32)), s.constant(high, f32))
-        return s.to_integer(bounded, i8)
+    def body(value: SSAValue, multiplier: SSAValue, *shift: SSAValue) -> SSAValue:
+        if shift:
+            product = s.mul(s.to_integer(value, i64), s.to_integer(multiplier, i64))
+            whole = rounding_shift(product, s.to_integer(shift[0], i64))
+        else:
+            whole = s.round_even(s.mul(s.to_float(value), multiplier))
+        ends = (s.constant(end, whole.type) for end in (low, high))
+        return s.to_integer(s.smaller(s.larger(whole, next(ends)), next(ends)), i8)
 
-    factor = read_leading(op.multiplier, index[-1:])
-    few = elementwise([read(total, *index), factor], sizes, i8, body)
+    factors = [
+        read_leading(factor, index[-1:])
+        for factor in (op.multiplier, op.shift)
+        if factor is not None
+    ]
+    few = elementwise([read(total, *index), *factors], sizes, i8, body)
     return [result, as_type(few, op.quantized.type)]
 
 

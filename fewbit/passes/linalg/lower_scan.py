@@ -22,8 +22,8 @@ from fewbit.passes.linalg.building.elements import (
     fold_indices,
     inline_region,
     keep_sizes,
-    sized,
     with_element,
+    with_sizes,
 )
 from fewbit.passes.linalg.building.tensors import Size, as_index, index_constant, sizes_of
 
@@ -42,8 +42,8 @@ def _scan(op: ScanOp) -> Sequence[SSAValue]:
     axis = op.dimension.value.data
     prefixes = op.outputs[0]
     sizes = sizes_of(prefixes)
-    source = sized(op.inputs[0], sizes)
-    initial = sized(op.outputs[1], sizes[:axis] + sizes[axis + 1 :])
+    source = with_sizes(op.inputs[0], sizes)
+    initial = with_sizes(op.outputs[1], sizes[:axis] + sizes[axis + 1 :])
     inclusive = bool(op.inclusive.value.data)
 
     def step(at: Sequence[Size], carried: Sequence[SSAValue]) -> Sequence[SSAValue]:

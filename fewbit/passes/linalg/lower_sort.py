@@ -26,8 +26,8 @@ from fewbit.passes.linalg.building.elements import (
     fold_indices,
     fold_range,
     inline_region,
-    sized,
     with_element,
+    with_sizes,
 )
 from fewbit.passes.linalg.building.tensors import (
     Size,
@@ -64,7 +64,7 @@ def _sort(op: SortOp) -> Values | None:
         number, *lane, place = at
         return merge.step(as_index(number), lane, as_index(place), carried)
 
-    start = [_in_first_half(sized(column, sizes), sizes) for column in op.outputs]
+    start = [_in_first_half(with_sizes(column, sizes), sizes) for column in op.outputs]
     read = [index_constant(0)] * 2
     others = [size for i, size in enumerate(sizes) if i != merge.axis]
     results = fold_indices([rounds, *others, merge.count], [*start, *read], step)

@@ -33,14 +33,14 @@ class Loop:
 
 def loops_of(function: OpView) -> list[Loop]:
     """Return all loops of a function, inner ones before those around them."""
-    found: list[Loop] = []
+    loops: list[Loop] = []
     for region in function.operation.regions:
         blocks = list(region.blocks)
         numbers = {block: i for i, block in enumerate(blocks)}
         for i, block in enumerate(blocks):
             starts = [numbers[s] for s in _terminator(block).operation.successors]
-            found += [Loop(blocks[at : i + 1], at, i) for at in starts if at <= i]
-    return found
+            loops += [Loop(blocks[at : i + 1], at, i) for at in starts if at <= i]
+    return loops
 
 
 def innermost(loops: Sequence[Loop]) -> list[Loop]:

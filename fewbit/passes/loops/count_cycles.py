@@ -78,7 +78,7 @@ class CountCycles(BindingsPass):
 
 
 def depths_of_layers(module: ModuleOp) -> dict[str, int]:
-    """How many products are summed for an element of a layer's output, before it is a call."""
+    """Count the terms of each element of a layer's output, before the layer is a call."""
     return {
         place_of(op).layer or op.name: prod(shape_of(op.weight.type)[1:])
         for op in module.walk()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewbit.ir.bindings import (
@@ -37,6 +38,8 @@ LONG_ENOUGH = 8
 
 NEST = "loop_nest"
 """The attribute of functions that hold a loop nest."""
+ITERATIONS = "fewbit.iterations"
+"""The attribute of functions of which a run knows whether threads should share them."""
 
 
 class ThreadArguments(NamedTuple):
@@ -63,6 +66,32 @@ class ThreadArguments(NamedTuple):
         """Pass these threads to a call."""
         operands = call.operation.operands
         operands[len(operands) - 2], operands[len(operands) - 1] = self
+
+
+class Iterations(NamedTuple):
+    """How many iterations a function has: a known factor, times dimensions of its arguments."""
+
+    worth: int
+    """How many are worth sharing."""
+    known: int
+    dims: tuple[tuple[int, int], ...]
+    """Arguments, by number, and their dimensions."""
+
+    @staticmethod
+    def of(function: Any) -> Iterations | None:
+        """Return what a function's attribute says."""
+        from torch_mlir import ir
+
+        attributes = function.operation.attributes
+        if ITERATIONS not in attributes:
+            return None
+        worth, known, *dims = ir.DenseI64ArrayAttr(attributes[ITERATIONS])
+        return Iterations(worth, known, tuple(zip(dims[::2], dims[1::2], strict=True)))
+
+    @property
+    def numbers(self) -> list[int]:
+        """What the attribute has."""
+        return [self.worth, self.known, *(number for dim in self.dims for number in dim)]
 
 
 @dataclass(frozen=True)
@@ -140,6 +169,7 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     constants, arguments = _captures(op)
     overlaps = _overlap(op, arguments)
     split = _loop_to_split(op)
+    iterations = None if split is None else _iterations(op, arguments)
     index = ir.IndexType.get()
     type = ir.FunctionType.get([*(v.type for v in arguments), index, index], [])
     with ir.InsertionPoint(module.body), op.operation.location:
@@ -166,6 +196,9 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     else:
         known[body] = Outlined(name, overlaps, split)
         known[body].write(outlined)
+        if iterations is not None:
+            numbers = ir.DenseI64ArrayAttr.get(iterations.numbers)
+            outlined.operation.attributes[ITERATIONS] = numbers
 
 
 def _captures(op: OpView) -> tuple[list[Value], list[Value]]:
@@ -232,3 +265,25 @@ def _loop_sizes(op: OpView) -> list[int | None]:
             if isinstance(result, ir.AffineDimExpr) and not type.is_dynamic_dim(axis):
                 sizes[result.position] = type.get_dim_size(axis)
     return sizes
+
+
+def _iterations(op: OpView, arguments: list[Value]) -> Iterations | None:
+    """Return how many iterations a nest has; None where it is known, or no dimension says it."""
+    sizes = _loop_sizes(op)
+    dims = {loop: dim for loop, dim in _loop_dims(op, arguments) if sizes[loop] is None}
+    if None not in sizes or sizes.count(None) > len(dims):
+        return None
+    known = prod(size for size in sizes if size is not None)
+    return Iterations(WORTH_SPLITTING, known, tuple(dims.values()))
+
+
+def _loop_dims(op: OpView, arguments: list[Value]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield loops with the dimension of an argument that each goes along."""
+    from torch_mlir import ir
+
+    for map, value in zip(op.operation.attributes["indexing_maps"], op.operands, strict=False):
+        if value not in arguments or not isinstance(value.type, ir.MemRefType):
+            continue
+        for axis, result in enumerate(ir.AffineMapAttr(map).value.results):
+            if isinstance(result, ir.AffineDimExpr):
+                yield result.position, (arguments.index(value), axis)

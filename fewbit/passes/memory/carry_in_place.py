@@ -27,6 +27,7 @@ VIEWS = (
     tensor.CollapseShapeOp,
     tensor.ExpandShapeOp,
     tensor.ExtractSliceOp,
+    tensor.ReshapeOp,
 )
 """Ops whose result may be the memory of their first operand."""
 
@@ -80,7 +81,7 @@ def _hand_on(block: Block, carried: tuple[SSAValue, ...], first: int) -> None:
 
 
 def _is_held_elsewhere(value: SSAValue, carried: tuple[SSAValue, ...]) -> bool:
-    """Whether a value is a view of what the block is given, or of what an inner loop carries."""
+    """Return whether a value is a view of what the block is given, or an inner loop carries."""
     while isinstance(value.owner, VIEWS):
         value = value.owner.operands[0]
     return value in carried or isinstance(value.owner, scf.ForOp | scf.WhileOp)

@@ -23,6 +23,7 @@ from fewbit.passes.linalg.building.quantized import (
     count_from_zero,
     dequantize,
     dynamic_quantization,
+    rounding_shift,
     runs_of,
     static_quantization,
 )
@@ -97,7 +98,7 @@ def _requantize(op: mico.RequantizeOp) -> Sequence[SSAValue]:
             whole, zero = s.round_even(s.mul(s.to_float(acc), multiplier)), more
         else:
             product = s.mul(s.to_integer(acc, i64), s.to_integer(multiplier, i64))
-            whole, zero = _rounding_shift(product, s.to_integer(more[0], i64)), more[1:]
+            whole, zero = rounding_shift(product, s.to_integer(more[0], i64)), more[1:]
         for z in zero:
             whole = s.add(whole, s.to_float(z) if whole.type == f32 else s.to_integer(z, i64))
         return s.to_integer(s.clamp(whole, width), i8)
@@ -111,16 +112,3 @@ def _product_sign(acc: SSAValue, multiplier: SSAValue) -> SSAValue:
     down = arith.AndIOp(s.compare(acc, "lt", zero), s.compare(multiplier, "gt", none))
     up = arith.AndIOp(s.compare(acc, "gt", zero), s.compare(multiplier, "lt", none))
     return s.sign_of(arith.OrIOp(down, up).result)
-
-
-def _rounding_shift(x: SSAValue, shift: SSAValue) -> SSAValue:
-    """Return x / 2^shift, rounded half to even: floor, then up by the remainder."""
-    one = s.constant(1, i64)
-    floor = arith.ShRSIOp(x, shift).result
-    remainder = s.sub(x, arith.ShLIOp(floor, shift).result)
-    twice = arith.ShLIOp(remainder, one).result
-    unit = arith.ShLIOp(one, shift).result
-    odd = s.compare(arith.AndIOp(floor, one).result, "eq", one)
-    tie = arith.AndIOp(s.compare(twice, "eq", unit), odd).result
-    up = arith.OrIOp(s.compare(twice, "gt", unit), tie).result
-    return s.add(floor, arith.ExtUIOp(up, i64).result)

@@ -135,8 +135,8 @@ class _Tracer(TorchDispatchMode):
         self.calls.append(call)
         self._inside = call
 
-    def computed(self, module: nn.Module, output: Any) -> None:
-        """The output of `forward`, before the hooks of others see it."""
+    def note_output(self, module: nn.Module, output: Any) -> None:
+        """Note the output of `forward`, before the hooks of others see it."""
         if self._inside is not None and self._inside.layer is module:
             self._computed = (output, _version(output))
 
@@ -188,7 +188,7 @@ class _Tracer(TorchDispatchMode):
         return f"{func._schema.name} in '{place}'" if place else f"{func._schema.name}"
 
     def release_outputs(self, result: Any) -> None:
-        """Let go of all outputs, and mark those that somebody else still holds."""
+        """Let go of all outputs, and mark those that are held elsewhere."""
         returned = {id(tensor) for tensor in tree_leaves(result)}
         watched = [
             (weakref.ref(output), id(output) in returned, call) for output, call in self._outputs
@@ -224,13 +224,13 @@ class _Hooks:
         def leave(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             self._tracer.leave(module, output)
 
-        def computed(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-            self._tracer.computed(module, output)
+        def note_output(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            self._tracer.note_output(module, output)
 
         for module in self._model.modules():
             self._handles += [
                 module.register_forward_pre_hook(enter, with_kwargs=True),
-                module.register_forward_hook(computed, with_kwargs=True, prepend=True),
+                module.register_forward_hook(note_output, with_kwargs=True, prepend=True),
                 module.register_forward_hook(leave, with_kwargs=True),
             ]
 

@@ -46,7 +46,7 @@ def output_rank(layer: Layer) -> int:
 
 
 def channel_axis(layer: Layer) -> int:
-    """Where the output's channels are, counted from the end, batched or not."""
+    """Return where the output's channels are, counted from the end, batched or not."""
     return -1 - _spatial_rank(layer)
 
 

@@ -70,7 +70,7 @@ def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
     shape = weight_scale_shape(tuple(weight.shape), scheme.granularity, scheme.group)
     runs = weight.reshape(math.prod(shape), -1)
     if scheme.symmetric:
-        integers = _fitted(runs, scheme.weight, scheme.mode)
+        integers = _fit_scales(runs, scheme.weight, scheme.mode)
         if scheme.scales == "f16":
             integers = _with_half_scales(runs, scheme.weight, integers)
     else:
@@ -105,7 +105,7 @@ def quantize_activation(
 
 
 def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
-    """What the weight's integers stand for; as it is where it stays float."""
+    """Return what the weight's integers stand for; as it is where it stays float."""
     if scheme.weight is None:
         return weight
     value = quantize_weight(weight, scheme).dequantize().to(weight.dtype)
@@ -131,7 +131,7 @@ def fake_quant_activation(
     zero_point: Tensor | None = None,
     group: int | None = None,
 ) -> Tensor:
-    """What the activation's integers stand for; as it is without a width."""
+    """Return what the activation's integers stand for; as it is without a width."""
     if width is None:
         return x
     integers = quantize_activation(
@@ -198,7 +198,7 @@ def _symmetric(runs: Tensor, width: Width, mode: Mode) -> Integers:
     return Integers(values, torch.div(torch.ones_like(multiplier), multiplier))
 
 
-def _fitted(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
+def _fit_scales(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
     """Values and scales by any mode of weights, as `numerics.fitted_scales` has them."""
     if mode == "max" or mode == "mean":
         return _symmetric(runs, width, mode)

@@ -218,7 +218,7 @@ def _home_of(model: nn.Module, path: str) -> tuple[str, nn.Module]:
 
 
 def _takes_its_weights(module: nn.Module) -> bool:
-    """Whether a module is known to take its own weights to functions."""
+    """Return whether a module is known to take its own weights to functions."""
     return isinstance(module, (nn.MultiheadAttention, nn.RNNBase, *QUANT_CLASSES))
 
 

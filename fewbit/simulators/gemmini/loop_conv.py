@@ -18,7 +18,7 @@ from fewbit.simulators.gemmini.loop_matmul import Configured, require_config
 
 @dataclass(frozen=True)
 class ConvLoop:
-    """All that LOOP_CONV_WS was told."""
+    """All that LOOP_CONV_WS was given."""
 
     op: c.LoopConvWs
     image: c.LoopConv1

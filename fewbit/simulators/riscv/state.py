@@ -2,7 +2,7 @@
 
 Registers are one array: the integer registers, at 32 a place for results that go to x0, and from
 64 the floating-point registers. Integers are kept unsigned. An address is an index into `memory`;
-the lowest page belongs to nobody, so that null pointers are found.
+the lowest page belongs to nothing, so that null pointers are found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fewbit.simulators.riscv.lines import RecentLines
 NOWHERE, FLOATS, REGISTERS = 32, 64, 96
 LOWEST = 0x1000
 RETURN = 0x8
-"""Where a call returns to: an address of nobody, which ends the run."""
+"""Where a call returns to: an address without code, which ends the run."""
 
 Memory = NDArray[np.uint8]
 

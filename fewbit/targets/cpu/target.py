@@ -296,7 +296,7 @@ def write_library(
 
 
 def _weights_member(interface: Interface, file: WeightsFile, isa: Isa) -> Member:
-    """Return the object of the weights, or of the function that is told where they are."""
+    """Return the object of the weights, or of the function that takes their address."""
     name = f"{interface.name}_weights.o"
     if interface.beside:
         return Member(name, use_weights_object(interface, file, isa), (interface.use_weights,))

@@ -40,8 +40,10 @@ COMBINE = {
 class Nest:
     """A generated kernel, and where its arguments lie."""
 
-    text: str
-    """With `@` for its name."""
+    body: str
+    """Statements, with `$` for the number of the thread, and `p0`, `p1` … for the pointers."""
+    types: list[str]
+    """What the pointers point to, and how: `const float*`."""
     threads: int
     """Each with an element, or a lane of its warp."""
     pointers: list[Memory]
@@ -57,6 +59,24 @@ class Nest:
     """Threads of a block."""
     in_order: bool = False
     """Whether it is several loops, one after another, of one block."""
+    may_alias: bool = True
+    """Whether what it writes may be in what another pointer reads."""
+    functions: str = ""
+    """Definitions that its body calls, with `@` for its name."""
+
+    @property
+    def text(self) -> str:
+        """The definition of the kernel, with `@` for its name."""
+        restrict = "" if self.may_alias else " __restrict__"
+        parameters = ", ".join(f"{type}{restrict} p{i}" for i, type in enumerate(self.types))
+        head = f'extern "C" __global__ void @({parameters}) {{\n'
+        return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
+
+    def as_function(self, name: str) -> str:
+        """Return the definition of a function of a thread's number and the pointers."""
+        parameters = ", ".join(f"{type} p{i}" for i, type in enumerate(self.types))
+        head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
+        return f"{head}{self.body.replace('$', 'thread')}}}\n"
 
     @property
     def writes(self) -> list[Memory]:
@@ -164,21 +184,15 @@ class _Writer:
             self.depth -= 1
         self.line("}")
 
-    def finish(self, written: list[Memory], threads: int, lanes: bool) -> str:
+    def finish(self, written: list[Memory], results: int = 1, lanes: bool = False) -> Nest:
+        """Return a kernel of so many results, each by a thread, or by the lanes of a warp."""
         overlap = any(w is not m and w.meets(m) for w in written for m in self.memories)
         stored = {(m.buffer, m.byte, m.element) for m in written}
-        restrict = "" if overlap else " __restrict__"
-        parameters = [
-            f"{'' if key in stored else 'const '}{type_of(key[2])}*{restrict} {name}"
-            for key, name in self.pointers.items()
-        ]
-        total = f"{threads}ull * LANES" if lanes else f"{threads}ull"
-        head = [
-            f'extern "C" __global__ void @({", ".join(parameters)}) {{',
-            "  WAIT;",
-            f"  if (THREAD >= {total}) return;",
-        ]
-        return "\n".join([*head, *self.lines, "}", ""])
+        types = [f"{'' if key in stored else 'const '}{type_of(key[2])}*" for key in self.pointers]
+        total = f"{results}ull * LANES" if lanes else f"{results}ull"
+        body = "\n".join([f"  if ($ >= {total}) return;", *self.lines, ""])
+        threads = 32 * results if lanes else results
+        return Nest(body, types, threads, self.memories, written, may_alias=overlap)
 
 
 def store_nest(op: Any, evaluation: Evaluation) -> Nest:
@@ -188,7 +202,7 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
     memory = evaluation.env[target]
     at = " + ".join(f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True))
     writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
-    return Nest(writer.finish([memory], 1, False), 1, writer.memories, [memory])
+    return writer.finish([memory])
 
 
 def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
@@ -196,7 +210,7 @@ def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
     writer = _Writer(evaluation)
     element = writer.element(load)
     writer.line(f"{writer.pointer(place)}[0] = {element};")
-    return Nest(writer.finish([place], 1, False), 1, writer.memories, [place])
+    return writer.finish([place])
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:
@@ -249,10 +263,9 @@ class _Generic:
         for number in range(len(self.outputs)):
             to = self._place(self.inputs + number)
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
-        threads = results * (1 if lanes is None else 32)
-        text = w.finish(self.outputs, results, lanes is not None)
-        nest = Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
-        return replace(nest, work=prod(self.sizes))
+        nest = w.finish(self.outputs, results, lanes is not None)
+        work = prod(self.sizes)
+        return replace(nest, fill=self._fills(), copies=self._copies(), work=work)
 
     def _fills(self) -> float | None:
         from torch_mlir import ir
@@ -363,9 +376,9 @@ class _Generic:
     def _split(self, order: list[int], results: int, lanes: Any) -> None:
         w = self.w
         kind = "u32" if results < 1 << 31 else "u64"
-        w.line(f"{kind} i = ({kind})(THREAD{' / LANES' if lanes is not None else ''});")
+        w.line(f"{kind} i = ({kind})(${' / LANES' if lanes is not None else ''});")
         if lanes is not None:
-            w.line("const int lane = (int)(THREAD % LANES);")
+            w.line("const int lane = (int)($ % LANES);")
         for place, d in reversed(list(enumerate(order))):
             w.line(f"const int d{d} = (int)(i{f' % {self.sizes[d]}u' if place else ''});")
             if place:

@@ -4,7 +4,6 @@ Sizes of inputs are known when a plan is made, so sizes, offsets in the arena, c
 and loops over them are numbers here, whatever was dynamic in the program. Numbers that are read
 from memory stay values of the program; a kernel that needs one computes it itself.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -25,7 +24,9 @@ SYMBOLIC = object()
 READ_ONLY = ("in", "weights")
 """Buffers whose contents are the same from the first launch to the last."""
 
-FOLD: dict[str, Callable[..., float]] = {
+FOLD: dict[
+    str, Callable[[Any], Any] | Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any]
+] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -74,7 +75,7 @@ COMPARE_FLOATS: dict[int, Callable[[float, float], bool]] = {
 
 
 class Evaluation:
-    """One run of a function; `launch` and `call` are told what is left to do, in order."""
+    """One run of a function; `launch` and `call` take what is left to do, in order."""
 
     def __init__(
         self,
@@ -131,16 +132,16 @@ class Evaluation:
         if handler is not None:
             handler(operation)
             return
-        given = [self.env[v] for v in operation.operands]
+        given: list[Any] = [self.env[v] for v in operation.operands]
         if name in FOLD and all(isinstance(v, int | float) for v in given):
             self.env[operation.results[0]] = FOLD[name](*given)
         elif name == "arith.select" and isinstance(given[0], int):
             self.env[operation.results[0]] = given[1] if given[0] else given[2]
         elif name == "arith.cmpi" and all(isinstance(v, int) for v in given):
-            predicate = operation.attributes["predicate"].value
+            predicate: int = operation.attributes["predicate"].value
             self.env[operation.results[0]] = int(COMPARE[predicate](*given))
         elif name == "arith.cmpf" and all(isinstance(v, float) for v in given):
-            predicate = operation.attributes["predicate"].value
+            predicate: int = operation.attributes["predicate"].value
             self.env[operation.results[0]] = int(COMPARE_FLOATS[predicate](*given))
         elif any(isinstance(v, Memory) for v in given):
             raise UnsupportedError(

@@ -47,11 +47,11 @@ def _output_shapes(ctx: CompileContext) -> tuple[Shape, ...]:
         _nothing_left()
     with mlir_context():
         evaluation = Evaluation(shapes.module, _nothing_left, _nothing_left)
-        *found, holds = evaluation.run(f"{ENTRY}_shapes", settings.open_sizes)
+        *sizes, holds = evaluation.run(f"{ENTRY}_shapes", settings.open_sizes)
     if not holds:
         given = ", ".join("x".join(map(str, shape)) for shape in settings.inputs)
         raise ShapeError(f"inputs of {given} do not fit together")
-    left = iter(found)
+    left = iter(sizes)
     return tuple(
         tuple(next(left) if size is None else size for size in spec.shape or ()) for spec in outputs
     )

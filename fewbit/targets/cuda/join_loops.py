@@ -1,19 +1,18 @@
 """Loops that follow each other as one kernel, because a launch takes longer than a small loop.
 
 Loops of few threads are computed by one block, in their order, with barriers between those that
-depend on each other. Loops
-that have nothing to do with each other are parts of one grid, whatever their size. Each stays the
-function that it would be as a kernel, but for its pointers, which may now meet.
+depend on each other. Loops that have nothing to do with each other are parts of one grid, whatever
+their size. Each stays the function that it would be as a kernel, but for its pointers, which may
+now meet.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from fewbit.targets.cuda.emit import BLOCK, Nest
 from fewbit.targets.cuda.layers import Call
-from fewbit.targets.cuda.memory import Memory
 
 Step = Nest | Call
 
@@ -76,11 +75,11 @@ def _sequence(nests: list[Nest]) -> Nest:
     phases = _phases(nests)
     threads = max(sum(map(_whole_warps, phase)) for phase in phases)
     block = min(LARGEST_BLOCK, threads)
-    calls, parts = iter(_calls(nests, "i")), list[str]()
+    calls, parts = iter(_calls(nests, ["i"] * len(nests))), list[str]()
     for phase in phases:
         first, lines = 0, list[str]()
         for nest in phase:
-            start = f"u64 i = FROM({first % block}u)" if first % block else "u64 i = THREAD"
+            start = f"u64 i = FROM({first % block}u)" if first % block else "u64 i = $"
             lines.append(f"  for ({start}; i < {nest.threads}ull; i += WIDTH) {next(calls)};")
             first += _whole_warps(nest)
         parts.append("\n".join(lines))
@@ -103,38 +102,32 @@ def _whole_warps(nest: Nest) -> int:
 
 def _grid(nests: list[Nest]) -> Nest:
     """Return a part of the grid for each, in whole blocks."""
-    lines, first = ["  u64 i = THREAD;"], 0
-    for nest, call in zip(nests, _calls(nests, "i - FIRST"), strict=True):
-        size = -(-nest.threads // BLOCK) * BLOCK
-        call = call.replace("FIRST", f"{first}ull")
-        first += size
-        lines.append(f"  if (i < {first}ull) return {call};")
-    return _kernel(nests, "\n".join(lines), first, BLOCK)
+    sizes = [-(-nest.threads // BLOCK) * BLOCK for nest in nests]
+    first, *ends = accumulate(sizes, initial=0)
+    calls = _calls(nests, [f"i - {start}ull" for start in (first, *ends[:-1])])
+    parts = [f"  if (i < {end}ull) return {call};" for end, call in zip(ends, calls, strict=True)]
+    return _kernel(nests, "\n".join(["  u64 i = $;", *parts]), ends[-1], BLOCK)
 
 
-def _calls(nests: list[Nest], thread: str) -> list[str]:
+def _calls(nests: list[Nest], threads: list[str]) -> list[str]:
+    """Return a call of each function, by its thread and its part of the pointers."""
     calls, at = list[str](), 0
-    for number, nest in enumerate(nests):
-        given = [f"p{i}" for i in range(at, at + len(nest.pointers))]
-        calls.append(f"@_{number}({', '.join([thread, *given])})")
+    for number, (nest, thread) in enumerate(zip(nests, threads, strict=True)):
+        pointers = [f"p{i}" for i in range(at, at + len(nest.pointers))]
+        calls.append(f"@_{number}({', '.join([thread, *pointers])})")
         at += len(nest.pointers)
     return calls
 
 
 def _kernel(nests: list[Nest], body: str, threads: int, block: int, in_order: bool = False) -> Nest:
-    functions, parameters = list[str](), list[str]()
-    for number, nest in enumerate(nests):
-        head, kernel_body = nest.text.split("{\n", 1)
-        types = re.findall(r"((?:const )?\w+\*)(?: __restrict__)? p\d+", head)
-        given = ", ".join(f"{type} p{i}" for i, type in enumerate(types))
-        functions.append(
-            f"DEVICE void @_{number}(u64 thread, {given}) {{\n"
-            + re.sub(r"\bTHREAD\b", "thread", kernel_body.removeprefix("  WAIT;\n"))
-        )
-        parameters += [f"{type} p{len(parameters) + i}" for i, type in enumerate(types)]
-    head = f'extern "C" __global__ void @({", ".join(parameters)}) {{'
-    text = "\n".join([*functions, head, "  WAIT;", body, "}", ""])
-    pointers: list[Memory] = [memory for nest in nests for memory in nest.pointers]
-    written = [memory for nest in nests for memory in nest.written]
-    layer = next((nest.layer for nest in nests if nest.layer), "")
-    return Nest(text, threads, pointers, written, layer=layer, block=block, in_order=in_order)
+    return Nest(
+        body=f"{body}\n",
+        types=[type for nest in nests for type in nest.types],
+        threads=threads,
+        pointers=[memory for nest in nests for memory in nest.pointers],
+        written=[memory for nest in nests for memory in nest.written],
+        layer=next((nest.layer for nest in nests if nest.layer), ""),
+        block=block,
+        in_order=in_order,
+        functions="".join(f"{nest.as_function(f'@_{i}')}\n" for i, nest in enumerate(nests)),
+    )

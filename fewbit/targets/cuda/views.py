@@ -57,7 +57,7 @@ def seen_through(value: SSAValue) -> Seen:
 
 
 def _array(shape: tuple[int, ...]) -> Array:
-    """Return an array nobody reads: numpy knows how to slice, transpose and reshape strides."""
+    """Return an array nothing reads: numpy knows how to slice, transpose and reshape strides."""
     return as_strided(np.empty(1, np.int8), shape, row_major(shape))
 
 

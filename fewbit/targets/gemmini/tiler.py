@@ -175,12 +175,12 @@ def _conv_tiles(shape: ConvShape, hardware: Hardware) -> Iterator[ConvTile]:
 
 def _steps(size: int, dim: int) -> list[int]:
     """Return tile sizes: the whole, its halves in blocks, one block, and less if none fits."""
-    found, blocks = [size], -(-size // dim)
+    sizes, blocks = [size], -(-size // dim)
     while blocks > 1:
         blocks = -(-blocks // 2)
-        found.append(blocks * dim)
+        sizes.append(blocks * dim)
     smaller = min(size, dim)
     while smaller > 1:
         smaller //= 2
-        found.append(smaller)
-    return found
+        sizes.append(smaller)
+    return sizes

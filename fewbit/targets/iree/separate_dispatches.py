@@ -11,7 +11,7 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   takes what lies behind it for another tensor, and merges two ops before it that turn out equal,
   for instance when sizes do. So what such an op changes is a copy of its own, which a number behind
   a barrier makes different from all others. That also keeps IREE from computing indices once for
-  all runs, of which the second would sort what the first has sorted. What nobody reads of the
+  all runs, of which the second would sort what the first has sorted. What nothing reads of the
   results, IREE would put on the stack, which does not hold a tensor of dynamic or large size; a
   barrier reads it.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
@@ -21,7 +21,7 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   result of another one. IREE takes both into a dispatch, and does not distribute the first. So
   what was pooled is complete before it is read by a reduction, if by none of its loops.
 - **Whether any or all are true.** Where IREE finds out that they are (of `x == x`, for integers),
-  the reduction is one of nothing, and what nobody reads of a dispatch it puts on the stack, which
+  the reduction is one of nothing, and what nothing reads of a dispatch it puts on the stack, which
   does not hold a tensor of open or large size. So such truth values are complete before they are
   reduced.
 - **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
@@ -245,9 +245,9 @@ class _Reads:
     def _find(self, value: SSAValue) -> Iterator[Read]:
         match value.owner:
             case tensor.ExpandShapeOp() as op:
-                yield from self._through(op.src, _expanded(op))
+                yield from self._through(op.src, _expand(op))
             case tensor.CollapseShapeOp() as op:
-                yield from self._through(op.src, _collapsed(op))
+                yield from self._through(op.src, _collapse(op))
             case linalg.BroadcastOp() as op:
                 new = op.dimensions.get_values()
                 kept = [i for i in range(len(_sizes(value))) if i not in new]
@@ -290,14 +290,14 @@ def _without_units(source: SSAValue, coordinates: Sequence[Coordinate]) -> tuple
     return tuple(None if size == 1 else at for size, at in zip(sizes, coordinates, strict=True))
 
 
-def _expanded(op: tensor.ExpandShapeOp) -> list[Coordinate]:
+def _expand(op: tensor.ExpandShapeOp) -> list[Coordinate]:
     """Return where a reader of an expanded tensor reads the tensor behind it."""
     sizes = _sizes(op.result)
     groups = [[i for i in group if sizes[i] != 1] for group in _groups(op.reassociation)]
     return [_only(op, group) for group in groups]
 
 
-def _collapsed(op: tensor.CollapseShapeOp) -> list[Coordinate]:
+def _collapse(op: tensor.CollapseShapeOp) -> list[Coordinate]:
     """Return where a reader of a collapsed tensor reads the tensor behind it."""
     sizes = _sizes(op.src)
     coordinates: list[Coordinate] = [None] * len(sizes)

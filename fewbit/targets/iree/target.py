@@ -237,8 +237,8 @@ class Iree(Target):
         compiled = iree_compile(path, _flags(request), compile_to=wanted, compile_from=reached)
         functions: Sequence[Function] = manifest.functions
         if not wanted:
-            found = functions_of(compiled.data)
-            functions = [_with_names(found[0], functions[0])] if functions else found
+            present = functions_of(compiled.data)
+            functions = [_with_names(present[0], functions[0])] if functions else present
         archive = f"{manifest.name}.irpa"
         parameters = begun.file(archive) if archive in manifest.files else None
         objects = {file: begun.file(file) for file in manifest.files if file == OBJECT}
@@ -341,7 +341,7 @@ def _tensor(spec: TensorSpec) -> Tensor:
 def _with_names(found: Function, named: Function) -> Function:
     """Return what IREE made of a function, with the names that its program has."""
 
-    def renamed(theirs: Sequence[Tensor], ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def rename(theirs: Sequence[Tensor], ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if len(theirs) != len(ours):
             return tuple(theirs)
         pairs = zip(theirs, ours, strict=True)
@@ -349,6 +349,6 @@ def _with_names(found: Function, named: Function) -> Function:
 
     return Function(
         name=found.name,
-        inputs=renamed(found.inputs, named.inputs),
-        outputs=renamed(found.outputs, named.outputs),
+        inputs=rename(found.inputs, named.inputs),
+        outputs=rename(found.outputs, named.outputs),
     )

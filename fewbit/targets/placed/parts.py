@@ -135,14 +135,14 @@ class _Reader:
         """Return the state that a part updates, by the numbers of its own outputs and inputs."""
         end = self.entry.body.block.last_op
         assert end is not None
-        found: dict[int, tuple[int, str]] = {}
+        updates: dict[int, tuple[int, str]] = {}
         for number, value in enumerate(call.arguments):
             if value not in self.states:
                 continue
             output, start = self.states[value]
             if end.operands[output].owner is call:
-                found[list(call.res).index(end.operands[output])] = (number, start)  # pyright: ignore[reportArgumentType]
-        return found
+                updates[list(call.res).index(end.operands[output])] = (number, start)  # pyright: ignore[reportArgumentType]
+        return updates
 
     def _reachable(self, root: Operation) -> Iterator[Operation]:
         stack, seen = [root], {root}

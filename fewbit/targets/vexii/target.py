@@ -114,11 +114,11 @@ class Vexii(Device):
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
         """Model layers on each core, with MiCo's library, with which they were measured."""
-        found = {core: [each.cycles(core) for each in layers] for core in CORES}
+        by_core = {core: [each.cycles(core) for each in layers] for core in CORES}
         return LayerModel(
             f"{', '.join(CORES)} with MiCo's library",
-            {core: [each.cycles for each in estimates] for core, estimates in found.items()},
-            {core: [each.error for each in estimates] for core, estimates in found.items()},
+            {core: [each.cycles for each in estimates] for core, estimates in by_core.items()},
+            {core: [each.error for each in estimates] for core, estimates in by_core.items()},
         )
 
 

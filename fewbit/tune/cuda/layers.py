@@ -154,8 +154,8 @@ def spaces_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Space], dict[str, tuple[int, str]]]:
     """Return what can be tuned, the most MACs first; and what cannot, with the reason."""
-    found, left = layers_of(program, arch, **options)
-    spaces = [layer.space() for layer in found]
+    tunable, left = layers_of(program, arch, **options)
+    spaces = [layer.space() for layer in tunable]
     return sorted(spaces, key=lambda s: -s.calls * s.macs), left
 
 

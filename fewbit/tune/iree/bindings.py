@@ -11,14 +11,16 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fewbit.cost.loops.read import attribute_of, bits_of, name_of
 from fewbit.errors import UnsupportedError
-from fewbit.tune.iree.library import ALIGNMENT, Bytes, aligned_zeros
 
+ALIGNMENT = 64
+Bytes = NDArray[np.uint8]
 SUBSPAN = "hal.interface.binding.subspan"
 LOAD = "hal.interface.constant.load"
 READ_ONLY = 1
@@ -152,3 +154,10 @@ def _offset(value: SSAValue) -> int | str:
     if not words:
         raise UnsupportedError("where its data lies depends on a run")
     return "+".join(map(str, sorted(words)))
+
+
+def aligned_zeros(size: int) -> Bytes:
+    """Return zeros that begin at a cache line."""
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]

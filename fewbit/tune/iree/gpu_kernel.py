@@ -20,7 +20,7 @@ from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import Resources, parse_resources
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer, Scalar
 from fewbit.tune.iree.bindings import Arguments
-from fewbit.tune.iree.library import compile_executable, failure
+from fewbit.tune.iree.executable import compile_executable, failure
 from fewbit.tune.iree.ptx import ENTRY, instructions_of
 
 ALIGNMENT = 256

@@ -16,9 +16,10 @@ import numpy as np
 from fewbit.cost.loops import LoopNest
 from fewbit.errors import Error
 from fewbit.tune.database import Trial
-from fewbit.tune.iree.bindings import Arguments, Span, read_arguments
+from fewbit.tune.iree.bindings import Arguments, Bytes, Span, read_arguments
 from fewbit.tune.iree.configured import Configured
-from fewbit.tune.iree.library import Binary, Bytes, Library, compile_dispatch
+from fewbit.tune.iree.executable import Binary, compile_dispatch
+from fewbit.tune.iree.library import Library
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.timing import Times, time_by_turns
 

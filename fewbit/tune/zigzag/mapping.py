@@ -1,11 +1,11 @@
 """ZigZag run on a nest, and the loops that it puts into each memory as tiles of ours."""
-# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,12 +84,12 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
     """Return the part of the nest that each cache holds, the nearest first."""
     try:
         import yaml  # pyright: ignore[reportMissingModuleSource]
-        from zigzag.api import get_hardware_performance_zigzag as found
+
+        zigzag: Any = import_module("zigzag.api")
     except ImportError as e:
         raise MissingToolError(
             "ZigZag is not installed", hint="pip install 'fewbit[zigzag]'"
         ) from e
-    evaluate: Any = found
     rows = roles.rows[-1] if roles.rows else None
     spatial = {"D1": [f"{NAMES[roles.columns]}, {vector[roles.columns]}"]}
     if rows is not None:
@@ -112,7 +112,7 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
             Path(paths[name]).write_text(yaml.safe_dump(content, sort_keys=False))
         logging.disable(logging.CRITICAL)
         try:
-            _, _, evaluated = evaluate(
+            evaluated: Any = zigzag.get_hardware_performance_zigzag(
                 paths["workload"],
                 paths["machine"],
                 paths["mapping"],
@@ -126,7 +126,7 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
         finally:
             logging.disable(logging.NOTSET)
             root.setLevel(level)
-    temporal: Any = evaluated[0][1][0][0].mapping.temporal_mapping.mapping_dic_stationary
+    temporal: Any = evaluated[2][0][1][0][0].mapping.temporal_mapping.mapping_dic_stationary
     return held_tiles(temporal, nest, roles, vector)
 
 

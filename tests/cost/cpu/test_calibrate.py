@@ -26,13 +26,13 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_three_calls_are_measured_and_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SIZES", (1 << 15, 1 << 20))
-    found = calibrate(effort=Effort(3, 0, 2))
-    assert found.is_calibrated
-    assert found.accuracy is None
-    assert found.macs["i8"] > 0
-    assert 1e-12 < found.read(1 << 15) <= found.read(1 << 20) < 1e-8
+    calibration = calibrate(effort=Effort(3, 0, 2))
+    assert calibration.is_calibrated
+    assert calibration.accuracy is None
+    assert calibration.macs["i8"] > 0
+    assert 1e-12 < calibration.read(1 << 15) <= calibration.read(1 << 20) < 1e-8
     call = Samples(HOST, 0).draw(1)[0]
-    assert 0 < found.seconds(call) < 1
+    assert 0 < calibration.seconds(call) < 1
     assert not unfinished_path(HOST).exists()
 
 
@@ -42,8 +42,8 @@ def test_an_interrupted_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     path = unfinished_path(HOST)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"what": f"0 {effort}", "rounds": 1, "times": [1e-3] * 4}))
-    found = calibrate(effort=effort)
-    assert found.read(1 << 15) == pytest.approx(1e-3 / (1 << 15))
+    calibration = calibrate(effort=effort)
+    assert calibration.read(1 << 15) == pytest.approx(1e-3 / (1 << 15))
     path.write_text('{"what": 1, "times": "none"}')
     assert calibrate(effort=effort).read(1 << 15) < 1e-9
 
@@ -78,7 +78,7 @@ def test_samples_are_the_same_each_time_and_all_have_a_cost() -> None:
 
 @pytest.mark.slow
 def test_a_quick_calibration_predicts_calls_that_it_has_not_seen() -> None:
-    found = calibrate(effort=QUICK)
-    assert found.accuracy is not None
-    assert found.accuracy.median < 0.2
-    assert found.accuracy.within_fifth > 0.6
+    calibration = calibrate(effort=QUICK)
+    assert calibration.accuracy is not None
+    assert calibration.accuracy.median < 0.2
+    assert calibration.accuracy.within_fifth > 0.6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.cost.cpu.calibration import MEETING, Calibration, Read, combined
+from fewbit.cost.cpu.calibration import MEETING, Calibration, Read, overlap
 from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, Isa
 from fewbit.toolchain.isa import names
@@ -13,10 +13,10 @@ VNNI = Isa.of("x86-64-v4-vnni")
 
 
 def test_the_longer_of_both_decides() -> None:
-    assert combined(1.0, 0.0) == 1.0
-    assert combined(0.0, 0.0) == 0.0
-    assert combined(1.0, 0.1) == pytest.approx(1.0, rel=1e-3)
-    assert combined(1.0, 1.0) == pytest.approx(2 ** (1 / 3))
+    assert overlap(1.0, 0.0) == 1.0
+    assert overlap(0.0, 0.0) == 0.0
+    assert overlap(1.0, 0.1) == pytest.approx(1.0, rel=1e-3)
+    assert overlap(1.0, 1.0) == pytest.approx(2 ** (1 / 3))
 
 
 def test_reading_is_interpolated() -> None:

@@ -73,9 +73,9 @@ def test_no_instruction_takes_less_than_a_slot() -> None:
 
 def test_only_caches_have_lines_to_wait_for() -> None:
     counts, misses = {"alu": 100, "load": 40}, (30, 10)
-    found = {core: instruction_cycles(core, counts, misses=misses).cycles for core in CACHES}
+    results = {core: instruction_cycles(core, counts, misses=misses).cycles for core in CACHES}
     hits = {core: instruction_cycles(core, counts).cycles for core in CACHES}
-    waits = {core: found[core] - hits[core] for core in CACHES}
+    waits = {core: results[core] - hits[core] for core in CACHES}
     assert waits == pytest.approx({"small": 30 * MISS, "high": 10 * MISS, "cacheless": 0})
     assert hits["cacheless"] == hits["small"]
 

@@ -97,10 +97,15 @@ def test_given_costs_stay_and_larger_layers_are_as_well_predicted(samples: Any) 
 )
 def test_rows_of_the_page(title: str, key: tuple[str, str, str], samples: Any) -> None:
     sample = samples[key]
-    found = benchmark().Accuracy.of(sample, sample.hold_out(sample.folds()))
+    accuracy = benchmark().Accuracy.of(sample, sample.hold_out(sample.folds()))
     shapes = len(set(sample.shapes))
-    numbers = [f"{len(found.errors)}", f"{shapes}", _percent(found.mean), _percent(found.p95)]
-    ranks = [f"{found.median_rank:.3f}", f"{found.worst_rank:.2f}"]
+    numbers = [
+        f"{len(accuracy.errors)}",
+        f"{shapes}",
+        _percent(accuracy.mean),
+        _percent(accuracy.p95),
+    ]
+    ranks = [f"{accuracy.median_rank:.3f}", f"{accuracy.worst_rank:.2f}"]
     assert f"| {title} | {' | '.join([*numbers, *ranks])} |" in PAGE.read_text()
 
 

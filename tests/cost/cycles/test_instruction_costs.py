@@ -71,7 +71,7 @@ def test_costs_and_the_table_of_the_page(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "cycles.md").read_text()
     assert "\n".join(benchmark().report(rows)) in page
     benchmark().write(tmp_path / "found.toml", rows)
-    found = tomllib.loads((tmp_path / "found.toml").read_text())
+    data = tomllib.loads((tmp_path / "found.toml").read_text())
     stated = tomllib.loads(benchmark().HOME.read_text())
     for core, costs in stated.items():
-        assert found[core] == pytest.approx(costs, abs=0.02)
+        assert data[core] == pytest.approx(costs, abs=0.02)

@@ -24,6 +24,24 @@ func.func private @use(memref<4xf32>, memref<4xf32>)
 
 // -----
 
+// A reshape to sizes in memory is a view: what it shows is in use as long as the view is.
+// CHECK-LABEL: func.func @program.entry(
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK:         %[[BYTES:.*]] = arith.constant 128 : index
+// CHECK:         return %[[BYTES]]
+func.func @program.entry(%x: memref<2xindex>) {
+  %a = memref.alloc() : memref<4xf32>
+  %view = memref.reshape %a(%x) : (memref<4xf32>, memref<2xindex>) -> memref<?x?xf32>
+  %b = memref.alloc() : memref<4xf32>
+  call @use(%b) : (memref<4xf32>) -> ()
+  call @look(%view) : (memref<?x?xf32>) -> ()
+  return
+}
+func.func private @use(memref<4xf32>)
+func.func private @look(memref<?x?xf32>)
+
+// -----
+
 // An open size is a unit of the arena.
 // CHECK-LABEL: func.func @program.entry(%arg0: memref<?xf32>, %arg1: memref<?xi8>)
 // CHECK:         %[[N:.*]] = memref.dim %arg0, %c0

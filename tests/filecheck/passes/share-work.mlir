@@ -73,3 +73,46 @@ func.func private @program.repeated_0(%x: memref<64xf32>) attributes {fewbit.rep
   call @small(%x, %zero, %one) : (memref<64xf32>, index, index) -> ()
   return
 }
+
+// Of nests of dynamic size, a run decides whether all share them, or the first does them alone. Between
+// two of which both may be small, all wait where one is not.
+// CHECK-LABEL: func.func private @grows
+func.func private @grows(%x: memref<?x64xf32>, %thread: index, %threads: index) attributes {loop_nest = {overlaps = false, split = 0 : i64}, fewbit.iterations = array<i64: 2048, 64, 0, 0>} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = memref.dim %x, %zero : memref<?x64xf32>
+  %k = arith.constant 0.0 : f32
+  scf.for %i = %zero to %n step %one {
+    memref.store %k, %x[%i, %zero] : memref<?x64xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func private @program.repeated_1(%arg0: memref<?x64xf32>, %arg1: memref<64xf32>, %arg2: index, %arg3: index, %arg4: !llvm.ptr)
+// CHECK:         %[[N:.*]] = memref.dim %arg0, %{{.*}}
+// CHECK-NEXT:    %[[TOTAL:.*]] = arith.muli %c64, %[[N]]
+// CHECK:         %[[SMALL:.*]] = arith.cmpi ult, %[[TOTAL]], %c2048
+// CHECK:         %[[FIRST:.*]] = arith.select %[[SMALL]], %{{.*}}, %arg3
+// CHECK-NEXT:    %[[IN:.*]] = arith.cmpi ult, %arg2, %[[FIRST]]
+// CHECK-NEXT:    scf.if %[[IN]] {
+// CHECK-NEXT:      call @grows(%arg0, %arg2, %[[FIRST]])
+// CHECK-NEXT:    }
+// CHECK:         %[[SECOND:.*]] = arith.select
+// CHECK-NEXT:    %[[MOST:.*]] = arith.maxui %[[FIRST]], %[[SECOND]]
+// CHECK-NEXT:    call @threads.barrier(%arg4, %[[MOST]])
+// CHECK-NEXT:    %{{.*}} = arith.cmpi ult, %arg2, %[[SECOND]]
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      call @grows(%arg0, %arg2, %[[SECOND]])
+// CHECK-NEXT:    }
+// CHECK-NEXT:    call @threads.barrier(%arg4, %arg3)
+// CHECK-NEXT:    call @split
+// CHECK-NEXT:    call @threads.barrier(%arg4, %arg3)
+// CHECK-NEXT:    return
+func.func private @program.repeated_1(%x: memref<?x64xf32>, %y: memref<64xf32>) attributes {fewbit.repeated = 2 : i64} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  call @grows(%x, %zero, %one) : (memref<?x64xf32>, index, index) -> ()
+  call @grows(%x, %zero, %one) : (memref<?x64xf32>, index, index) -> ()
+  call @split(%y, %zero, %one) : (memref<64xf32>, index, index) -> ()
+  return
+}

@@ -1,4 +1,3 @@
-# pyright: basic
 """JAX models: exported, as files, as functions with parameters; names, recipes and refusals."""
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def test_weights_of_a_scan_stay_constant() -> None:
             h = jnp.tanh(row @ w + h @ u)
             return h, h
 
-        return lax.scan(step, jnp.zeros((2, 5)), x)
+        return lax.scan(step, np.zeros((2, 5), np.float32), x)
 
     x = floats(4, 2, 3)
     program = import_jax(rnn, (x,))
@@ -181,7 +180,10 @@ def test_other_rounds_are_not_counted(kind: str) -> None:
 
 
 def test_inputs_that_nothing_reads_stay_inputs() -> None:
-    program = import_jax(lambda a, b, c: a + c, (floats(2), floats(3), floats(2)))
+    def add(a: Any, _: Any, c: Any) -> Any:
+        return a + c
+
+    program = import_jax(add, (floats(2), floats(3), floats(2)))
     assert [spec.shape for spec in program.signature.inputs] == [(2,), (3,), (2,)]
     a, b, c = floats(2), floats(3), floats(2)
     np.testing.assert_array_equal(program.run(a, b, c)[0], a + c)
@@ -216,8 +218,11 @@ def test_usage(tmp_path: Path) -> None:
 
 
 def test_bfloat16() -> None:
-    w = jnp.asarray(floats(6, 3), jnp.bfloat16)
-    x = jnp.asarray(X, jnp.bfloat16)
-    program = import_jax(lambda x: jax.nn.relu(x @ w), (x,))
+    w, x = jnp.bfloat16(floats(6, 3)), jnp.bfloat16(X)
+
+    def layer(x: Any) -> Any:
+        return jax.nn.relu(x @ w)
+
+    program = import_jax(layer, (x,))
     result = program.run(np.asarray(x))[0].astype(np.float32)
     np.testing.assert_allclose(result, np.asarray(jax.nn.relu(x @ w), np.float32), rtol=0.02)

@@ -31,8 +31,8 @@ def test_a_family_compiles_to_what_its_module_computes(family: str, tmp_path: Pa
     for begin, end in PARTS:
         with torch.no_grad():
             expected = model(torch.tensor(TOKENS[:, begin:end]), torch.tensor([begin])).numpy()
-        found = step(TOKENS[:, begin:end], np.array([begin]))
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+        result = step(TOKENS[:, begin:end], np.array([begin]))
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-# pyright: basic
 """Compiled caches of few bits, logits of all tokens, and several sequences at once."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +31,11 @@ def test_kept_integers_are_those_of_the_interpreter(
     cache: str, window: int | None, tmp_path: Path
 ) -> None:
     """Between quantized layers, floats are the same bits everywhere, and so are integers."""
-    windows = {"model_type": "mistral", "sliding_window": window, "rope_scaling": None}
+    windows: dict[str, Any] = {
+        "model_type": "mistral",
+        "sliding_window": window,
+        "rope_scaling": None,
+    }
     plain_folder(tmp_path, **(windows if window else {}))
     recipe = f"w8a8,cache={cache}"
     program = fewbit.quantize(import_quietly(tmp_path, cache=cache), recipe)
@@ -138,13 +142,14 @@ def test_long_prompts_together_are_read_in_pieces(
 @pytest.mark.slow
 def test_what_sequences_cannot_do_is_refused(together: Artifact) -> None:
     session = together.decode_session()
-    for tokens, positions, what in (
+    refused: list[tuple[list[list[int]], list[int], str]] = [
         ([[1]] * 4, [0] * 4, "4 sequences of tokens"),
         ([[1], [1]], [0], "2 sequences of tokens, 1 positions"),
         ([[], []], [0, 0], "no sequence has a token"),
         ([[1], [1, 2]], [0, 23], "do not fit into the context"),
         ([[1], [300]], [0, 0], "not in the vocabulary"),
-    ):
+    ]
+    for tokens, positions, what in refused:
         with pytest.raises(UsageError, match=what):
             session.decode(tokens, positions)
     with pytest.raises(UsageError, match="stands before others"):

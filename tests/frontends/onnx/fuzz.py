@@ -71,7 +71,7 @@ def branches() -> Any:
 
 def typed() -> Any:
     """Numbers one by one in the file, a constant as a node, and 4 bits."""
-    made = model(
+    network = model(
         [
             node("Constant", [], ["k"], value=helper.make_tensor("k", TensorProto.FLOAT, [3], [1, 2, 3])),
             node("Cast", ["w"], ["wf"], to=int(TensorProto.FLOAT)),
@@ -80,8 +80,8 @@ def typed() -> Any:
         ],
         {"x": [2, 3]}, ["y"],
     )  # fmt: skip
-    made.graph.initializer.append(helper.make_tensor("w", TensorProto.UINT4, [3], [1, 2, 3]))
-    return made
+    network.graph.initializer.append(helper.make_tensor("w", TensorProto.UINT4, [3], [1, 2, 3]))
+    return network
 
 
 MODELS = (convolution, quantized, branches, typed)

@@ -190,10 +190,10 @@ def test_export_with_dynamic_sizes(name: str) -> None:
 
 
 def test_a_mean_of_nothing_is_not_a_number() -> None:
-    """As in PyTorch; onnxruntime gives 0."""
-    made = model([node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)], {"x": ["b", "t"]}, "y",
+    """PyTorch has it so; onnxruntime gives 0."""
+    network = model([node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)], {"x": ["b", "t"]}, "y",
                  opset=13)  # fmt: skip
-    program = import_model(made)
+    program = import_model(network)
     assert np.isnan(program.run(np.zeros((2, 0), np.float32))[0]).all()
     assert program.run(np.zeros((0, 3), np.float32))[0].shape == (0,)
 
@@ -205,9 +205,28 @@ def test_what_a_window_needs_is_checked() -> None:
 
 
 def test_a_size_that_must_be_known_is_named() -> None:
-    made = model(
+    network = model(
         [node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2])], {"x": ["b", 2, "t"]}, ["y", "i"]
     )
     with pytest.raises(UnsupportedError, match="'t'") as caught:
-        import_model(made)
+        import_model(network)
     assert "--input-shape" in str(caught.value)
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceProd", "ReduceL2"])
+@pytest.mark.parametrize("length", [4, "n"])
+def test_a_number_of_rows_that_data_decides_on_is_reduced(op: str, length: int | str) -> None:
+    made = model(
+        [node("Compress", ["x", "keep"], ["kept"], axis=0), node(op, ["kept", "axes"], ["y"])],
+        {"x": (length, 3), "keep": (length,)},
+        ["y"],
+        {"axes": np.array([0])},
+        {"keep": onnx.TensorProto.BOOL},
+    )
+    made.ir_version = 10  # the newest that onnxruntime reads is older than onnx's own
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    compiled: Any = fewbit.compile(import_model(made), "cpu")
+    for keep in ([True, False, True, True], [False] * 4):
+        given = {"x": x, "keep": np.array(keep)}
+        (wanted,) = ort.InferenceSession(made.SerializeToString()).run(None, given)
+        np.testing.assert_allclose(compiled(*given.values()), wanted, rtol=1e-6)

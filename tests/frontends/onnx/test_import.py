@@ -39,15 +39,15 @@ def test_layers_are_named_by_their_weights() -> None:
         "onnx::MatMul_7": floats(6, 5),
         "head.proj.bias": floats(5),
     }
-    made = model(nodes, {"x": [1, 2, 4, 4]}, ["f"], constants)
-    program = import_onnx(made)
+    network = model(nodes, {"x": [1, 2, 4, 4]}, ["f"], constants)
+    program = import_onnx(network)
     assert list(layers(program.module)) == ["conv", "fc", "head.proj"]
     assert isinstance(layers(program.module)["conv"][0], BitConv2dOp)
     (last,) = layers(program.module)["head.proj"]
     assert isinstance(last, BitLinearOp)
     assert last.bias is not None  # the Add is part of the layer
     x = floats(1, 2, 4, 4, seed=3)
-    close(program.run(x)[0], expected(made, x)[0])
+    close(program.run(x)[0], expected(network, x)[0])
     quantized = fewbit.quantize(program, "w8a8,head=w4a8")
     assert str(layers(quantized.module)["head.proj"][0].weight_width) == "4"  # pyright: ignore
 
@@ -78,34 +78,34 @@ def test_shapes_are_computed_at_once() -> None:
         "axis": np.array([0]),
         "rest": np.array([-1]),
     }
-    made = model(nodes, {"x": ["batch", 2, 3]}, ["y"], constants)
-    program = import_onnx(made)
+    network = model(nodes, {"x": ["batch", 2, 3]}, ["y"], constants)
+    program = import_onnx(network)
     for batch in (1, 2, 7):
         x = floats(batch, 2, 3)
         close(program.run(x)[0], x.reshape(batch, 6))
-    assert "linalg" not in import_onnx(made, {"batch": 4}).text()
+    assert "linalg" not in import_onnx(network, {"batch": 4}).text()
 
 
 def test_dynamic_sizes_by_name() -> None:
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "z"], ["y"])]
-    made = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
-    program = import_onnx(made)
+    network = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
+    program = import_onnx(network)
     assert [spec.shape for spec in program.signature.inputs] == [(None, 3), (None, 4)]
     x, z = floats(5, 3), floats(5, 4)
     close(program.run(x, z)[0], x @ floats(3, 4) + z)
     with pytest.raises(Error):
         program.run(x, floats(6, 4))
-    fixed = import_onnx(made, {"n": 5})
+    fixed = import_onnx(network, {"n": 5})
     assert [spec.shape for spec in fixed.signature.inputs] == [(5, 3), (5, 4)]
-    assert import_onnx(made, ["5x3", "5x4"]).signature == fixed.signature
-    assert import_onnx(made, {"x": (5, 3), "z": "5x4"}).signature == fixed.signature
+    assert import_onnx(network, ["5x3", "5x4"]).signature == fixed.signature
+    assert import_onnx(network, {"x": (5, 3), "z": "5x4"}).signature == fixed.signature
 
 
 def test_sizes_that_some_exporters_write() -> None:
-    made = model([node("Relu", ["x"], ["y"])], {"x": [-1, "?", "?"]}, ["y"])
+    network = model([node("Relu", ["x"], ["y"])], {"x": [-1, "?", "?"]}, ["y"])
     x = floats(2, 3, 4)
-    close(import_onnx(made, [x.shape]).run(x)[0], np.maximum(x, 0))
-    assert [spec.shape for spec in import_onnx(made).signature.inputs] == [(None, None, None)]
+    close(import_onnx(network, [x.shape]).run(x)[0], np.maximum(x, 0))
+    assert [spec.shape for spec in import_onnx(network).signature.inputs] == [(None, None, None)]
 
 
 @pytest.mark.parametrize(
@@ -118,36 +118,36 @@ def test_sizes_that_some_exporters_write() -> None:
 )
 def test_wrong_shapes(shapes: object, message: str) -> None:
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "z"], ["y"])]
-    made = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
+    network = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
     with pytest.raises(UsageError, match=message):
-        import_onnx(made, shapes)  # pyright: ignore
+        import_onnx(network, shapes)  # pyright: ignore
 
 
 def test_input_of_no_shape() -> None:
-    made = model([node("Relu", ["x"], ["y"])], {"x": [1]}, ["y"])
-    made.graph.input[0].type.tensor_type.ClearField("shape")
+    network = model([node("Relu", ["x"], ["y"])], {"x": [1]}, ["y"])
+    network.graph.input[0].type.tensor_type.ClearField("shape")
     with pytest.raises(UsageError, match="which shape its input 'x' has"):
-        import_onnx(made)
-    (y,) = import_onnx(made, {"x": "2x3"}).run(floats(2, 3))
+        import_onnx(network)
+    (y,) = import_onnx(network, {"x": "2x3"}).run(floats(2, 3))
     assert y.shape == (2, 3)
 
 
 def test_value_that_must_be_known() -> None:
-    made = model(
+    network = model(
         [node("Identity", ["shape"], ["s"]), node("Reshape", ["x", "s"], ["y"])],
         {"x": [6], "shape": [2]},
         ["y"],
         kinds={"shape": TensorProto.INT64},
     )
     with pytest.raises(NeedsValueError, match="Reshape needs the value of 's'") as caught:
-        import_onnx(made)
+        import_onnx(network)
     assert caught.value.inputs == ("shape",)
     assert "constants={'shape': array}" in str(caught.value)
-    program = import_onnx(made, constants={"shape": [3, 2]})
+    program = import_onnx(network, constants={"shape": [3, 2]})
     assert [spec.name for spec in program.signature.inputs] == ["x"]
     assert program.run(floats(6))[0].shape == (3, 2)
     with pytest.raises(UsageError, match="'shapes', which is no input"):
-        import_onnx(made, constants={"shapes": [3, 2]})
+        import_onnx(network, constants={"shapes": [3, 2]})
 
 
 def test_ops_that_are_not_known_are_all_named() -> None:
@@ -166,9 +166,9 @@ def test_ops_that_are_not_known_are_all_named() -> None:
 
 def test_ops_that_torch_mlir_does_not_know_are_named_by_node() -> None:
     nodes = [node("Relu", ["x"], ["a"]), node("Bernoulli", ["a"], ["y"])]
-    made = model(nodes, {"x": [3, 3]}, ["y"])
+    network = model(nodes, {"x": [3, 3]}, ["y"])
     with pytest.raises(UnsupportedError, match=r"model\.onnx:2"):
-        import_onnx(made)
+        import_onnx(network)
 
 
 def test_node_that_reads_nothing() -> None:
@@ -177,11 +177,11 @@ def test_node_that_reads_nothing() -> None:
 
 
 def test_node_that_cannot_be_evaluated() -> None:
-    made = model(
+    network = model(
         [node("MatMul", ["x", "w"], ["y"], name="bad")], {"x": [3, 5]}, ["y"], {"w": floats(4, 2)}
     )
     with pytest.raises(Error, match="MatMul fails") as caught:
-        import_onnx(made)
+        import_onnx(network)
     assert caught.value.place.layer == "bad"
     assert caught.value.place.line == 1
 
@@ -197,16 +197,16 @@ def test_local_functions_and_their_attributes() -> None:
         node("Slope", ["x"], ["a"], domain="mine", slope=0.5),
         node("Slope", ["a"], ["y"], domain="mine", slope=0.1),
     ]
-    made = model(nodes, {"x": [4]}, ["y"])
-    made.functions.append(function)
+    network = model(nodes, {"x": [4]}, ["y"])
+    network.functions.append(function)
     x = np.array([-4.0, -1.0, 0.0, 2.0], np.float32)
-    close(import_onnx(made).run(x)[0], np.where(x < 0, 0.05 * x, x))
+    close(import_onnx(network).run(x)[0], np.where(x < 0, 0.05 * x, x))
 
 
 def test_unsigned_inputs_and_outputs() -> None:
     kinds = {"x": TensorProto.UINT8, "z": TensorProto.UINT8, "y": TensorProto.UINT8}
-    made = model([node("Add", ["x", "z"], ["y"])], {"x": ["n"], "z": ["n"]}, ["y"], kinds=kinds)
-    program = import_onnx(made)
+    network = model([node("Add", ["x", "z"], ["y"])], {"x": ["n"], "z": ["n"]}, ["y"], kinds=kinds)
+    program = import_onnx(network)
     assert [spec.element for spec in program.signature.inputs] == ["ui8", "ui8"]
     x, z = np.array([1, 200, 255], np.uint8), np.array([1, 100, 255], np.uint8)
     (y,) = program.run(x, z)
@@ -264,25 +264,25 @@ def test_f16_is_summed_in_f32(op: str, attributes: dict[str, Any]) -> None:
 
 
 def test_names_that_are_numbers() -> None:
-    """As exporters number what has no name: inputs, initializers, and parts of their names."""
+    """Exporters number what has no name: inputs, initializers, and parts of their names."""
     nodes = [node("MatMul", ["0", "1"], ["2"]), node("Add", ["2", "w.0"], ["3"])]
     constants = {"1": floats(4, 3), "w.0": floats(3)}
-    made = model(nodes, {"0": [2, 4]}, ["3"], constants)
-    program = import_onnx(made)
+    network = model(nodes, {"0": [2, 4]}, ["3"], constants)
+    program = import_onnx(network)
     x = floats(2, 4, seed=1)
     for given in (program, fewbit.quantize(program, "w8a8")):
-        found = fewbit.compile(given)(x)
-        np.testing.assert_allclose(found, given.run(x)[0], rtol=1e-5)
+        result = fewbit.compile(given)(x)
+        np.testing.assert_allclose(result, given.run(x)[0], rtol=1e-5)
     assert program.signature.inputs[0].name == "input0"
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge"])
 def test_pads_that_cut_off(mode: str) -> None:
     nodes = [node("Pad", ["x", "pads"], ["y"], mode=mode)]
-    made = model(nodes, {"x": [2, 5, 4]}, ["y"], {"pads": np.array([0, -1, 1, 0, 2, -2])})
+    network = model(nodes, {"x": [2, 5, 4]}, ["y"], {"pads": np.array([0, -1, 1, 0, 2, -2])})
     x = floats(2, 5, 4)
     wanted = cast(Any, np).pad(x[:, 1:, :2], [(0, 0), (0, 2), (1, 0)], mode=mode)
-    program = import_onnx(made)
+    program = import_onnx(network)
     np.testing.assert_array_equal(program.run(x)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(x), wanted)
 
@@ -295,12 +295,12 @@ def test_a_choice_between_a_tensor_and_itself(
 ) -> None:
     """Its result has the shape that both broadcast to."""
     nodes = [node("Where", ["c", "x", "x"], ["y"])]
-    made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
-    program = import_onnx(made)
+    network = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
+    program = import_onnx(network)
     known = {"n": 2, "m": 3}
     sizes = ([known[s] if isinstance(s, str) else s for s in shape] for shape in (c, x))
     condition, values = (floats(*shape) for shape in sizes)
     given = condition > 0, values
-    (wanted,) = expected(made, *given)
+    (wanted,) = expected(network, *given)
     np.testing.assert_array_equal(program.run(*given)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(*given), wanted)

@@ -64,11 +64,11 @@ def test_external_data_stays_in_its_folder(tmp_path: Path, location: str) -> Non
     (folder / "inner").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(b"x" * 64 * 32 * 4)
     path = with_data_beside(folder)
-    made = onnx.load(str(path), load_external_data=False)
-    for entry in made.graph.initializer[0].external_data:
+    loaded = onnx.load(str(path), load_external_data=False)
+    for entry in loaded.graph.initializer[0].external_data:
         if entry.key == "location":
             entry.value = location
-    path.write_bytes(made.SerializeToString())
+    path.write_bytes(loaded.SerializeToString())
     with pytest.raises(Error, match="leaves its folder"):
         import_model(path)
 
@@ -107,28 +107,28 @@ def test_no_file(tmp_path: Path) -> None:
 def test_opset_of_the_future() -> None:
     from fewbit.frontends.onnx import import_onnx
 
-    made = linear()
-    made.opset_import[0].version = 99
+    network = linear()
+    network.opset_import[0].version = 99
     with pytest.raises(UnsupportedError, match="opset 99"):
-        import_onnx(made)
+        import_onnx(network)
 
 
 def test_opset_of_the_past() -> None:
     from fewbit.frontends.onnx import import_onnx
 
-    made = model([node("Add", ["x", "x"], ["y"])], {"x": [3]}, ["y"], opset=6)
+    network = model([node("Add", ["x", "x"], ["y"])], {"x": [3]}, ["y"], opset=6)
     with pytest.raises(UnsupportedError, match="opset 6") as caught:
-        import_onnx(made)
+        import_onnx(network)
     assert "convert_version" in str(caught.value)
 
 
 def test_ops_that_mean_the_same_since_the_past() -> None:
     from fewbit.frontends.onnx import import_onnx
 
-    made = linear()
-    made.opset_import[0].version = 6
+    network = linear()
+    network.opset_import[0].version = 6
     assert (
-        import_onnx(made).signature.outputs[0].shape
+        import_onnx(network).signature.outputs[0].shape
         == import_onnx(linear()).signature.outputs[0].shape
     )
 

@@ -112,18 +112,18 @@ def test_a_loop_of_a_dynamic_number_of_rounds_collects() -> None:
         node("Shape", ["x"], ["n"], start=0, end=1),
         node("Loop", ["n", "", "zero"], ["y", "all"], body=body),
     ]
-    made = model(nodes, {"x": ["rows", 3]}, ["y", "all"], {"zero": np.zeros(3, np.float32)})
-    program = import_onnx(made)
+    network = model(nodes, {"x": ["rows", 3]}, ["y", "all"], {"zero": np.zeros(3, np.float32)})
+    program = import_onnx(network)
     assert count_loops(program) == 1
     art = fewbit.compile(program, name="net")
     for rows in (1, 2, 7):
         x = floats(rows, 3)
-        for found, right in zip(art.run(x), expected(made, x), strict=True):
+        for found, right in zip(art.run(x), expected(network, x), strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
 def test_a_count_of_its_own_ends_a_loop() -> None:
-    """As exporters write `while i < 6: ...`: the state i and what depends on it are known."""
+    """Exporters write `while i < 6: ...` so: the state i and what depends on it are known."""
     body = graph(
         [
             node("Add", ["own", "one"], ["own_next"]),
@@ -157,8 +157,8 @@ def test_a_count_of_its_own_ends_a_loop() -> None:
         "zero": np.array([0]), "one": np.array([1]), "six": np.array([6]), "three": np.array([3]),
         "w": floats(3, seed=5),
     }  # fmt: skip
-    made = model(nodes, {"x": [3]}, ["flat", "y", "x_last"], constants)
-    program = check(made, floats(3))
+    network = model(nodes, {"x": [3]}, ["flat", "y", "x_last"], constants)
+    program = check(network, floats(3))
     (loop,) = (op for op in program.module.walk() if isinstance(op, scf.ForOp))
     assert len(loop.iter_args) == 2, "the state that changes, and what is collected"
 
@@ -205,8 +205,8 @@ def test_layers_with_weights_of_each_round_are_written_out() -> None:
         kinds=MORE,
     )
     nodes = [node("Loop", ["n", "", "x"], ["y"], body=body)]
-    made = model(nodes, {"x": [1, 4]}, ["y"], {"n": np.array(3), "w": floats(3, 4, 4)})
-    program = check(made, floats(1, 4), loops=0)
+    network = model(nodes, {"x": [1, 4]}, ["y"], {"n": np.array(3), "w": floats(3, 4, 4)})
+    program = check(network, floats(1, 4), loops=0)
     assert len(layers(program.module)) == 3
 
 
@@ -284,7 +284,7 @@ def test_a_recurrent_layer_in_a_loop() -> None:
 
 
 def appending(rows: int | str, **how: Any) -> Any:
-    """As exporters write a loop of Python over a cell whose outputs are appended to a list."""
+    """Write a loop of Python over a cell as exporters do; outputs are appended to a list."""
     info = helper.make_tensor_sequence_value_info
     body = graph(
         [
@@ -325,11 +325,11 @@ def test_tensors_appended_to_a_list_are_collected(how: dict[str, int]) -> None:
 
 
 def test_a_list_of_a_dynamic_number_of_tensors() -> None:
-    made = appending("rows", axis=0, new_axis=1)
-    art = fewbit.compile(import_onnx(made), name="net")
+    network = appending("rows", axis=0, new_axis=1)
+    art = fewbit.compile(import_onnx(network), name="net")
     for rows in (1, 2, 6):
         given = floats(rows, 2, 3), floats(2, 4, seed=3)
-        for found, right in zip(art.run(*given), expected(made, *given), strict=True):
+        for found, right in zip(art.run(*given), expected(network, *given), strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
@@ -339,10 +339,10 @@ def test_code_does_not_grow_with_a_list() -> None:
 
 
 def test_tensors_of_a_list_one_by_one() -> None:
-    made = appending(4, axis=0, new_axis=1)
-    made.graph.node[-1].CopyFrom(node("SequenceAt", ["list", "two"], ["y"]))
-    made.graph.initializer.append(numpy_helper.from_array(np.array(2), "two"))
-    check(made, floats(4, 2, 3), floats(2, 4, seed=3))
+    network = appending(4, axis=0, new_axis=1)
+    network.graph.node[-1].CopyFrom(node("SequenceAt", ["list", "two"], ["y"]))
+    network.graph.initializer.append(numpy_helper.from_array(np.array(2), "two"))
+    check(network, floats(4, 2, 3), floats(2, 4, seed=3))
 
 
 def lstm_by_scan(steps: int | str, **attributes: Any) -> Any:
@@ -399,8 +399,8 @@ def test_layers_in_a_scan_are_quantized_once() -> None:
     program = import_onnx(lstm_by_scan(16))
     assert len(layers(program.module)) == 2
     quantized = fewbit.quantize(program, "w8a8")
-    found = [layer for each in layers(quantized.module).values() for layer in each]
-    widths = [str(layer.weight_width) for layer in found if isinstance(layer, QuantizedLayerOp)]
+    results = [layer for each in layers(quantized.module).values() for layer in each]
+    widths = [str(layer.weight_width) for layer in results if isinstance(layer, QuantizedLayerOp)]
     assert widths == ["8", "8"]
     exact, rounded = program.run(x)[2], quantized.run(x)[2]
     assert np.linalg.norm(exact - rounded) < 0.05 * np.linalg.norm(exact)
@@ -414,11 +414,11 @@ def test_code_of_a_scan_does_not_grow_with_the_steps() -> None:
 
 
 def test_a_scan_of_a_dynamic_number_of_steps() -> None:
-    made = lstm_by_scan("steps")
-    art = fewbit.compile(import_onnx(made), name="net")
+    network = lstm_by_scan("steps")
+    art = fewbit.compile(import_onnx(network), name="net")
     for steps in (1, 2, 9):
         x = floats(steps, 2, 5)
-        for found, right in zip(art.run(x), expected(made, x), strict=True):
+        for found, right in zip(art.run(x), expected(network, x), strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
@@ -450,13 +450,13 @@ def test_a_scan_with_a_dynamic_batch(sizes: str) -> None:
         node("Scan", ["zeros", "x"], ["last", "y"], body=body, num_scan_inputs=1),
     ]
     constants = {"six": np.array([6]), "w": floats(5, 6), "bias": floats(1, 6, seed=1)}
-    made = model(nodes, {"x": ["steps", "batch", 5]}, ["last", "y"], constants)
-    program = import_onnx(made)
+    network = model(nodes, {"x": ["steps", "batch", 5]}, ["last", "y"], constants)
+    program = import_onnx(network)
     assert count_loops(program) == 1
     art = fewbit.compile(program, name="net")
     for steps, batch in ((3, 2), (1, 1), (6, 4)):
         x = floats(steps, batch, 5)
-        for found, right in zip(art.run(x), expected(made, x), strict=True):
+        for found, right in zip(art.run(x), expected(network, x), strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
@@ -474,8 +474,8 @@ def test_a_scan_over_a_table() -> None:
     )
     outputs = ["last", "all", "negatives"]
     scan = node("Scan", ["x0", "x", "table"], outputs, body=body, num_scan_inputs=2)
-    made = model([scan], {"x0": [2], "x": [4, 2]}, outputs, {"table": floats(4, 2, seed=2)})
-    check(made, floats(2), floats(4, 2, seed=1))
+    network = model([scan], {"x0": [2], "x": [4, 2]}, outputs, {"table": floats(4, 2, seed=2)})
+    check(network, floats(2), floats(4, 2, seed=1))
 
 
 def test_a_scan_for_each_sample_of_a_batch() -> None:
@@ -488,10 +488,10 @@ def test_a_scan_for_each_sample_of_a_batch() -> None:
     scan = node(
         "Scan", ["", "x0", "x"], ["last", "all"], body=body, num_scan_inputs=1, directions=[1]
     )
-    made = model([scan], {"x0": [3, 2], "x": [3, 4, 2]}, ["last", "all"], opset=8)
+    network = model([scan], {"x0": [3, 2], "x": [3, 4, 2]}, ["last", "all"], opset=8)
     x0, x = floats(3, 2), floats(3, 4, 2, seed=1)
     sums = x0[:, None] + np.cumsum(x[:, ::-1], 1)
-    program = import_onnx(made)
+    program = import_onnx(network)
     for results in (program.run(x0, x), fewbit.compile(program, name="net").run(x0, x)):
         np.testing.assert_allclose(results[0], sums[:, -1], rtol=1e-5)
         np.testing.assert_allclose(results[1], sums, rtol=1e-5)

@@ -49,21 +49,21 @@ def qdq_linear(weight: np.ndarray[Any, Any], zero: np.ndarray[Any, Any], **const
 )
 def test_rounded_inputs_and_weights_make_a_layer(zero: np.ndarray[Any, Any]) -> None:
     weight = integers(-128, 127, 8, 5)
-    made = qdq_linear(weight, zero)
-    program = import_onnx(made)
+    network = qdq_linear(weight, zero)
+    program = import_onnx(network)
     text = "w8a8-static" if zero == 0 else "w8a8-static-asym"
     assert program.recipe == f"fp,fc={text}"
     np.testing.assert_array_equal(weight_of(program, "fc"), weight.T)
     assert "linalg" not in program.text()  # nothing is rounded outside of the layer
     x = 3 * floats(3, 8)
-    np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-5, atol=1e-5)
 
 
 def test_layer_runs_on_the_cpu(tmp_path: Path) -> None:
-    made = qdq_linear(integers(-128, 127, 8, 5), np.array(140, np.uint8))
+    network = qdq_linear(integers(-128, 127, 8, 5), np.array(140, np.uint8))
     x = 3 * floats(3, 8)
-    y = fewbit.compile(import_onnx(made), "cpu", tmp_path / "out")(x)
-    np.testing.assert_allclose(y, expected(made, x)[0], rtol=1e-5, atol=1e-5)
+    y = fewbit.compile(import_onnx(network), "cpu", tmp_path / "out")(x)
+    np.testing.assert_allclose(y, expected(network, x)[0], rtol=1e-5, atol=1e-5)
 
 
 def test_quantized_layers_are_not_quantized_again() -> None:
@@ -73,13 +73,13 @@ def test_quantized_layers_are_not_quantized_again() -> None:
 
 
 def test_rounded_value_that_others_read_too() -> None:
-    made = qdq_linear(integers(-128, 127, 8, 8), np.array(3, np.int8))
-    made.graph.node.append(node("Add", ["y", "xd"], ["z"]))
-    made.graph.output[0].name = "z"
+    network = qdq_linear(integers(-128, 127, 8, 8), np.array(3, np.int8))
+    network.graph.node.append(node("Add", ["y", "xd"], ["z"]))
+    network.graph.output[0].name = "z"
     x = floats(3, 8)
-    program = import_onnx(made)
+    program = import_onnx(network)
     assert program.recipe == "fp,fc=w8a8-static-asym"
-    np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-5, atol=1e-5)
 
 
 def test_weights_only() -> None:
@@ -93,12 +93,12 @@ def test_weights_only() -> None:
         "ws": np.array([0.5, 0.25, 0.125, 1], np.float32),
         "wz": np.array([128, 100, 0, 255], np.uint8),
     }
-    made = model(nodes, {"x": [1, 3, 6, 6]}, ["y"], constants)
-    program = import_onnx(made)
+    network = model(nodes, {"x": [1, 3, 6, 6]}, ["y"], constants)
+    program = import_onnx(network)
     assert program.recipe == "fp,conv=w8afp-asym"
     np.testing.assert_array_equal(weight_of(program, "conv"), weight.astype(np.int32) - 128)
     x = floats(1, 3, 6, 6)
-    np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-4, atol=1e-3)
 
 
 def test_groups_of_four_bits() -> None:
@@ -109,9 +109,9 @@ def test_groups_of_four_bits() -> None:
         node("DequantizeLinear", ["fc.weight", "ws"], ["wd"], axis=0, block_size=16),
         node("MatMul", ["x", "wd"], ["y"]),
     ]
-    made = model(nodes, {"x": [2, 32]}, ["y"], {"ws": scales})
-    made.graph.initializer.append(packed)
-    program = import_onnx(made)
+    network = model(nodes, {"x": [2, 32]}, ["y"], {"ws": scales})
+    network.graph.initializer.append(packed)
+    program = import_onnx(network)
     assert program.recipe == "fp,fc=w4afpg16"
     np.testing.assert_array_equal(weight_of(program, "fc"), weight.T)
     x = floats(2, 32)
@@ -151,11 +151,11 @@ def test_integer_convolution_between_grids() -> None:
     names = ["x", "xs", "xz", "conv.weight", "ws", "wz", "ys", "yz", "b"]
     kinds = {"x": TensorProto.UINT8, "y": TensorProto.UINT8}
     nodes = [node("QLinearConv", names, ["y"], pads=[1, 1, 1, 1])]
-    made = model(nodes, {"x": [1, 2, 5, 5]}, ["y"], constants, kinds)
-    program = import_onnx(made)
+    network = model(nodes, {"x": [1, 2, 5, 5]}, ["y"], constants, kinds)
+    program = import_onnx(network)
     assert program.recipe == "fp,conv=w8a8-tensor-static-asym"
     x = integers(0, 255, 1, 2, 5, 5, dtype=np.uint8)
-    np.testing.assert_array_equal(program.run(x)[0], expected(made, x)[0])
+    np.testing.assert_array_equal(program.run(x)[0], expected(network, x)[0])
 
 
 def test_scales_that_are_computed_are_computed_with() -> None:
@@ -165,8 +165,8 @@ def test_scales_that_are_computed_are_computed_with() -> None:
         node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
         node("Mul", ["f", "s"], ["y"]),
     ]
-    made = model(nodes, {"x": [3, 8]}, ["y"], {"w": integers(-128, 127, 8, 5)})
-    program = import_onnx(made)
+    network = model(nodes, {"x": [3, 8]}, ["y"], {"w": integers(-128, 127, 8, 5)})
+    program = import_onnx(network)
     assert layers(program.module) == {}
     x = floats(3, 8)
-    np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-6)
+    np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-6)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Deformable convolutions and pooled boxes on random shapes, against ONNX's own evaluator."""
 
 from __future__ import annotations
@@ -7,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from fewbit.program.program import Program
 
 pytest.importorskip("onnx")
 
@@ -89,7 +90,7 @@ def test_a_signal_of_rank_2() -> None:
     x = np.random.default_rng(0).standard_normal((2, 40)).astype(np.float32)
     window = np.hanning(16).astype(np.float32)
     step = np.array(8)
-    programs = []
+    programs: list[Program] = []
     for shape in ((2, 40), (2, 40, 1)):
         arrays = {"x": x.reshape(shape), "step": step, "window": window}
         model = model_of("STFT", arrays)

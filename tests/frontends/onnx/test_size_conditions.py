@@ -41,22 +41,24 @@ def test_a_squeezed_size_is_1() -> None:
         node("AveragePool", ["x"], ["p"], kernel_shape=[3], strides=[3]),
         node("Squeeze", ["p", "axes"], ["y"]),
     ]
-    made = model(nodes, {"x": ["b", 2, "t"]}, ["y"], {"axes": ints(2)})
-    program = check(made, (2, 2, 3), (1, 2, 4), (3, 2, 5))
+    network = model(nodes, {"x": ["b", 2, "t"]}, ["y"], {"axes": ints(2)})
+    program = check(network, (2, 2, 3), (1, 2, 4), (3, 2, 5))
     for t in (2, 6):
         with pytest.raises(Error, match="assertion"):
             program.run(floats(1, 2, t))
 
 
 def test_a_squeezed_size_that_is_never_1_is_refused() -> None:
-    made = model([node("Squeeze", ["x", "axes"], ["y"])], {"x": ["b", 3]}, ["y"], {"axes": ints(1)})
+    network = model(
+        [node("Squeeze", ["x", "axes"], ["y"])], {"x": ["b", 3]}, ["y"], {"axes": ints(1)}
+    )
     with pytest.raises(UnsupportedError, match="not 1"):
-        import_model(made)
+        import_model(network)
 
 
 def test_sizes_that_are_left_by_a_squeeze_without_axes_are_not_1() -> None:
-    made = model([node("Squeeze", ["x"], ["y"])], {"x": ["b", 1, "t"]}, ["y"])
-    program = check(made, (2, 1, 3), (5, 1, 4))
+    network = model([node("Squeeze", ["x"], ["y"])], {"x": ["b", 1, "t"]}, ["y"])
+    program = check(network, (2, 1, 3), (5, 1, 4))
     art = fewbit.compile(program, name="net")
     for shape in ((1, 1, 3), (2, 1, 1)):
         with pytest.raises(Error, match="is needed"):
@@ -68,8 +70,8 @@ def test_sizes_that_are_left_by_a_squeeze_without_axes_are_not_1() -> None:
 @pytest.mark.parametrize("axes", [("b", "t"), (None, None), ("same", "same")])
 def test_padding_by_1_of_a_size_that_may_be_1(axes: tuple[str | None, str | None]) -> None:
     nodes = [node("Pad", ["x", "pads"], ["y"], mode="reflect")]
-    made = model(nodes, {"x": axes}, ["y"], {"pads": ints(0, 1, 0, 1)})
-    program = check(made, (2, 2), (3, 3))
+    network = model(nodes, {"x": axes}, ["y"], {"pads": ints(0, 1, 0, 1)})
+    program = check(network, (2, 2), (3, 3))
     art = fewbit.compile(program, name="net")
     with pytest.raises(Error, match="1 is needed"):
         program.run(floats(1, 1))
@@ -79,8 +81,8 @@ def test_padding_by_1_of_a_size_that_may_be_1(axes: tuple[str | None, str | None
 
 def test_padding_longer_than_small_examples() -> None:
     nodes = [node("Pad", ["x", "pads"], ["y"], mode="reflect")]
-    made = model(nodes, {"x": ["b", "t"]}, ["y"], {"pads": ints(0, 100, 0, 70)})
-    program = check(made, (1, 101), (3, 160), (2, 500))
+    network = model(nodes, {"x": ["b", "t"]}, ["y"], {"pads": ints(0, 100, 0, 70)})
+    program = check(network, (1, 101), (3, 160), (2, 500))
     with pytest.raises(Error, match="at least 101"):
         program.run(floats(1, 100))
 
@@ -157,8 +159,8 @@ def test_branches_of_one_shape_stay_both() -> None:
         node("Less", ["s", "number"], ["c"]),
         node("If", ["c"], ["y"], **graphs),
     ]
-    made = model(nodes, {"x": ["b", "t"]}, ["y"], {"number": ints(4)})
-    check(made, (1, 1), (2, 3), (2, 4), (1, 9))
+    network = model(nodes, {"x": ["b", "t"]}, ["y"], {"number": ints(4)})
+    check(network, (1, 1), (2, 3), (2, 4), (1, 9))
 
 
 def test_two_names_of_one_batch() -> None:
@@ -166,10 +168,10 @@ def test_two_names_of_one_batch() -> None:
     nodes = [node("LSTM", ["x", "w", "r", "", "", "h", "c"], ["y", "hn"], hidden_size=4)]
     constants = {"w": floats(1, 16, 3), "r": floats(1, 16, 4, seed=1)}
     shapes = {"x": ["t", "a", 3], "h": [1, "b", 4], "c": [1, "d", 4]}
-    made = model(nodes, shapes, ["y", "hn"], constants)
-    made.ir_version = 10
-    session = ort.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-    program = import_model(made)
+    network = model(nodes, shapes, ["y", "hn"], constants)
+    network.ir_version = 10
+    session = ort.InferenceSession(network.SerializeToString(), providers=["CPUExecutionProvider"])
+    program = import_model(network)
     art = fewbit.compile(program, name="net")
     for t, b in ((1, 1), (5, 2), (2, 3)):
         given = {"x": floats(t, b, 3), "h": floats(1, b, 4, seed=2), "c": floats(1, b, 4, seed=3)}

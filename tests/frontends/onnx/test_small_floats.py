@@ -1,14 +1,15 @@
-# pyright: basic
 """Floats of 4 and 8 bits: every code, and rounding to each format, against ml_dtypes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
+
+from fewbit.base.typed_torch import from_numpy
 
 pytest.importorskip("onnx")
 
@@ -37,9 +38,9 @@ def read(table: Known) -> torch.Tensor:
 def test_every_code_there_and_back(kind: int) -> None:
     bits = 4 if kind == TensorProto.FLOAT4E2M1 else 8
     codes = np.arange(2**bits).astype(np.uint8)
-    values = decode(torch.from_numpy(codes.astype(np.int32)), kind, read).numpy()
+    values = decode(from_numpy(codes.astype(np.int32)), kind, read).numpy()
     np.testing.assert_array_equal(values, codes.view(FORMATS[kind]).astype(np.float32))
-    back = encode(torch.from_numpy(values), kind, read).numpy().astype(np.uint8)
+    back = encode(from_numpy(values), kind, read).numpy().astype(np.uint8)
     is_number = ~np.isnan(values)
     np.testing.assert_array_equal(back[is_number], codes[is_number])
     assert np.isnan(back.view(FORMATS[kind]).astype(np.float32))[~is_number].all()
@@ -47,17 +48,19 @@ def test_every_code_there_and_back(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES.get)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
-def test_rounding(kind: int, dtype: type) -> None:
+def test_rounding(kind: int, dtype: type[np.floating]) -> None:
     rng = np.random.default_rng(kind)
     values = FORMATS[kind](np.nan_to_num(np.arange(127).astype(np.uint8).view(FORMATS[kind])))
     exact = np.unique(np.nan_to_num(values.astype(np.float64)))
     ties = (exact[1:] + exact[:-1]) / 2
-    x = np.concatenate([rng.standard_normal(500) * 10.0 ** rng.integers(-6, 6, 500), ties, -ties])
+    exact = np.concatenate(
+        [rng.standard_normal(500) * 10.0 ** rng.integers(-6, 6, 500), ties, -ties]
+    )
     with np.errstate(over="ignore"):
-        x = x.astype(dtype)
+        x: np.ndarray = exact.astype(dtype)
     x = x[np.isfinite(x)]
-    largest = float(ml_dtypes.finfo(FORMATS[kind]).max)
-    given = torch.from_numpy(x)
+    largest = float(cast(Any, ml_dtypes.finfo(FORMATS[kind])).max)
+    given = from_numpy(x)
     # What ml_dtypes rounds f64 to, it rounds twice.
     with np.errstate(over="ignore"):
         single = x.astype(np.float32)
@@ -77,7 +80,7 @@ def test_powers_of_two(mode: str) -> None:
     exponents = np.log2(x[:6].astype(np.float64))
     whole = {"up": np.ceil, "down": np.floor}.get(mode)
     expected = 2.0 ** (whole(exponents) if whole else np.array([0.0, 0, 1, 2, 30, -30]))
-    result = round_to(torch.from_numpy(x), TensorProto.FLOAT8E8M0, read, mode=mode).numpy()
+    result = round_to(from_numpy(x), TensorProto.FLOAT8E8M0, read, mode=mode).numpy()
     np.testing.assert_array_equal(result[:6], expected.astype(np.float32))
     assert np.isnan(result[6:]).all()
 

@@ -79,10 +79,10 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named(case: str) -> None:
     change, message = WRONG[case]
-    made = linear()
-    change(made)
+    network = linear()
+    change(network)
     with pytest.raises(Error, match=message):
-        import_onnx(made)
+        import_onnx(network)
 
 
 def attribute_of(made: Any, name: str) -> Any:
@@ -90,13 +90,13 @@ def attribute_of(made: Any, name: str) -> Any:
 
 
 def test_attributes_are_those_of_the_op() -> None:
-    made = model([node("Concat", ["x", "x"], ["y"], axis=0)], {"x": [2, 8]}, ["y"])
-    attribute_of(made, "axis").CopyFrom(helper.make_attribute("axis", [0, 1]))
+    network = model([node("Concat", ["x", "x"], ["y"], axis=0)], {"x": [2, 8]}, ["y"])
+    attribute_of(network, "axis").CopyFrom(helper.make_attribute("axis", [0, 1]))
     with pytest.raises(Error, match="'axis' of the node 'Concat' is of the kind INTS"):
-        import_onnx(made)
-    del made.graph.node[0].attribute[:]
+        import_onnx(network)
+    del network.graph.node[0].attribute[:]
     with pytest.raises(Error, match="lacks the attribute 'axis'"):
-        import_onnx(made)
+        import_onnx(network)
 
 
 @pytest.mark.parametrize("kind", ["UINT4", "INT4", "INT8", "UINT8", "INT64", "BOOL"])
@@ -109,12 +109,12 @@ def test_integers_where_an_op_takes_floats(op: str, kind: str) -> None:
     }
     more = attributes.get(op, {})
     count = {"Conv": 2, "ConvTranspose": 2, "LSTM": 3}.get(op, 1)
-    made = model(
+    network = model(
         [node(op, ["x"] * count, ["y"], **more)], {"x": [1, 1, 4, 4]}, ["y"],
         kinds={"x": getattr(TensorProto, kind)},
     )  # fmt: skip
     with pytest.raises(Error, match=f"{op} takes floats as '.*', and is given {kind.lower()}"):
-        import_onnx(made)
+        import_onnx(network)
 
 
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE", "FLOAT16", "INT8", "UINT8", "INT32", "INT64", "UINT32", "UINT64", "BOOL", "INT4", "UINT4", "BFLOAT16"])  # fmt: skip
@@ -125,21 +125,21 @@ def test_constants_are_read_however_they_are_stored(kind: str, count: int) -> No
     listed = helper.make_tensor("k", number, [count], values.tolist())
     raw = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(listed), "k")
     for tensor in (listed, raw):
-        made = model([node("Cast", ["k"], ["c"], to=1), node("Add", ["x", "c"], ["y"])], {"x": [count]}, ["y"])  # fmt: skip
-        made.graph.initializer.append(tensor)
+        network = model([node("Cast", ["k"], ["c"], to=1), node("Add", ["x", "c"], ["y"])], {"x": [count]}, ["y"])  # fmt: skip
+        network.graph.initializer.append(tensor)
         x = np.zeros(count, np.float32)
-        np.testing.assert_array_equal(import_onnx(made).run(x)[0], values)
+        np.testing.assert_array_equal(import_onnx(network).run(x)[0], values)
 
 
 def external(folder: Path, **info: str) -> Path:
-    made = linear()
-    (folder / "data").write_bytes(weight(made).raw_data)
-    weight(made).ClearField("raw_data")
-    weight(made).data_location = TensorProto.EXTERNAL
+    network = linear()
+    (folder / "data").write_bytes(weight(network).raw_data)
+    weight(network).ClearField("raw_data")
+    weight(network).data_location = TensorProto.EXTERNAL
     for key, value in ({"location": "data"} | info).items():
-        weight(made).external_data.add(key=key, value=value)
+        weight(network).external_data.add(key=key, value=value)
     path = folder / "model.onnx"
-    path.write_bytes(made.SerializeToString())
+    path.write_bytes(network.SerializeToString())
     return path
 
 
@@ -170,7 +170,7 @@ def test_places_of_external_data(tmp_path: Path, info: dict[str, str], message: 
 
 def test_external_data_of_every_kind_of_constant_stay_in_their_folder(tmp_path: Path) -> None:
     """Also those of attributes and of functions."""
-    made = linear()
+    network = linear()
     inner = helper.make_tensor("inner", TensorProto.FLOAT, [1], [1.0])
     inner.ClearField("float_data")
     inner.data_location = TensorProto.EXTERNAL
@@ -179,9 +179,11 @@ def test_external_data_of_every_kind_of_constant_stay_in_their_folder(tmp_path: 
         helper.make_node("Constant", [], ["k"], value=inner),
         helper.make_node("Add", ["a", "k"], ["b"]),
     ]
-    made.functions.append(helper.make_function("own", "f", ["a"], ["b"], body, made.opset_import))
+    network.functions.append(
+        helper.make_function("own", "f", ["a"], ["b"], body, network.opset_import)
+    )
     path = tmp_path / "model.onnx"
-    path.write_bytes(made.SerializeToString())
+    path.write_bytes(network.SerializeToString())
     with pytest.raises(Error, match="'inner' cannot be read"):
         import_model(path)
 

@@ -14,18 +14,25 @@ import fewbit
 from fewbit.frontends import import_model
 from fewbit.frontends.torch.types import array_of
 
+TensorFunction = (
+    Callable[[Tensor], Any]
+    | Callable[[Tensor, Tensor], Any]
+    | Callable[[Tensor, Tensor, Tensor], Any]
+)
+"""Lambdas need no annotation where one is expected."""
+
 
 class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: TensorFunction) -> None:
         super().__init__()
-        self.function = function
+        self.function: Callable[..., Any] = function
 
     def forward(self, *inputs: Tensor) -> Any:
         return self.function(*inputs)
 
 
 def assert_agrees(
-    function: Callable[..., Any], *inputs: Tensor, rtol: float = 1e-5, atol: float = 1e-5
+    function: nn.Module | TensorFunction, *inputs: Tensor, rtol: float = 1e-5, atol: float = 1e-5
 ) -> None:
     """Integers must be equal, floats close; shapes and types the same."""
     model = function if isinstance(function, nn.Module) else Function(function)

@@ -81,12 +81,12 @@ def test_an_ordinary_archive_computes_what_the_model_does(tmp_path: Path) -> Non
     model = Net().eval()
     path = save(tmp_path / "net.pt2", model)
     x = torch.randn(6, 4)
-    (found,) = import_named(str(path)).run(x.numpy())
-    np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
-    made = find_module(str(path))
-    assert made is not None
-    assert [tuple(given.shape) for given in made.inputs] == [(4, 4)]
-    torch.testing.assert_close(made.model(x), model(x))
+    (result,) = import_named(str(path)).run(x.numpy())
+    np.testing.assert_allclose(result, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    module = find_module(str(path))
+    assert module is not None
+    assert [tuple(given.shape) for given in module.inputs] == [(4, 4)]
+    torch.testing.assert_close(module.model(x), model(x))
 
 
 def test_weights_that_share_memory_and_odd_names_load(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_weights_that_share_memory_and_odd_names_load(tmp_path: Path) -> None:
     model = Tied().eval()
     path = save(tmp_path / "net.pt2", model)
     x = torch.randn(6, 4)
-    (found,) = import_named(str(path)).run(x.numpy())
-    np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    (result,) = import_named(str(path)).run(x.numpy())
+    np.testing.assert_allclose(result, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def edit_json(part: str) -> Callable[[Callable[[Any, Path], None]], Callable[[Parts, Path], None]]:

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.export import Dim
 
+import fewbit
 from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
 from tests.frontends.torch.agreement import Function, assert_agrees
@@ -66,6 +69,16 @@ class Rotary(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         pairs = torch.view_as_complex(x.reshape(2, 5, 4, 2))
         return torch.view_as_real(pairs * self.turns).flatten(2)
+
+
+def test_spectrograms_of_open_length() -> None:
+    shapes = (({0: Dim.AUTO, 1: Dim.AUTO},),)
+    program = import_model(Function(spectrogram), (torch.randn(2, 61),), dynamic_shapes=shapes)
+    compiled: Any = fewbit.compile(program, "cpu")
+    for size in ((2, 61), (1, 40), (3, 90)):
+        x = torch.randn(size)
+        for run in (program.run, compiled.run):
+            np.testing.assert_allclose(run(x.numpy())[0], spectrogram(x), rtol=1e-4, atol=1e-5)
 
 
 def test_complex_buffers() -> None:

@@ -44,7 +44,7 @@ def same(w: Tensor) -> Tensor:
     return w
 
 
-def stacked(w: Tensor) -> Tensor:
+def stack(w: Tensor) -> Tensor:
     return w.T[None]
 
 
@@ -61,16 +61,16 @@ FORMS: dict[str, tuple[Form, Callable[[Tensor], Tensor]]] = {
     "x @ w + b": (lambda x, w, b: x @ w + b, transpose),
     "b + x @ w": (lambda x, w, b: b + torch.matmul(x, w), transpose),
     "mm": (lambda x, w, b: torch.mm(x.flatten(0, -2), w).view(*x.shape[:-1], -1) + b, transpose),
-    "bmm": (lambda x, w, b: torch.bmm(x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1) + b, stacked),
+    "bmm": (lambda x, w, b: torch.bmm(x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1) + b, stack),
     "baddbmm": (
         lambda x, w, b: torch.baddbmm(b, x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1),
-        stacked,
+        stack,
     ),
     "einsum": (lambda x, w, b: torch.einsum("...i,oi->...o", x, w) + b, same),
     "einsum, transposed": (lambda x, w, b: torch.einsum("bti,io->bto", x, w) + b, transpose),
     "w @ x.T": (lambda x, w, b: (w @ x.transpose(-1, -2)).transpose(-1, -2) + b, same),
     "tensordot": (lambda x, w, b: cast(Any, torch).tensordot(x, w, ([-1], [1])) + b, same),
-    "broadcast": (lambda x, w, b: torch.matmul(x, w) + b, stacked),
+    "broadcast": (lambda x, w, b: torch.matmul(x, w) + b, stack),
 }  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_projections_of_attention_that_are_parts_of_one_weight() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_experts_that_all_see_every_row(dynamic: bool) -> None:
-    """As mixtures of experts are written without data-dependent sizes."""
+    """Mixtures of experts are written so without data-dependent sizes."""
 
     class Everywhere(nn.Module):
         def __init__(self) -> None:

@@ -381,10 +381,10 @@ class Nonzero(nn.Module):
 
 def test_sizes_that_depend_on_data() -> None:
     program = import_model(Nonzero(), (torch.eye(3),))
-    (found,) = program.run(
+    (result,) = program.run(
         np.array([[0, 1], [1, 0]], np.float32).repeat(2, 0)[:3].repeat(2, 1)[:, :3]
     )
-    assert found.shape[1] == 2
+    assert result.shape[1] == 2
 
 
 class DataDependent(nn.Module):

@@ -1,4 +1,3 @@
-# pyright: basic
 """Cumulative sums and products, along any dimension: eager, interpreted and compiled."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends import import_model
 
 
@@ -27,7 +27,7 @@ class Scan(nn.Module):
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64, np.bool_])
 def test_agrees_with_pytorch(name: str, dim: int, dtype: type) -> None:
     rng = np.random.default_rng(dim + 1)
-    x = torch.from_numpy((rng.standard_normal(rng.integers(1, 7, 3)) * 3).astype(dtype))
+    x = from_numpy((rng.standard_normal(rng.integers(1, 7, 3)) * 3).astype(dtype))
     model = Scan(name, dim)
     expected = model(x).numpy()
     program = import_model(model, (x,))

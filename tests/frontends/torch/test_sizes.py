@@ -109,3 +109,38 @@ def test_windows_of_a_dynamic_length(name: str) -> None:
         x = torch.randn(batch, 3, length)
         expected = model(x).detach()
         np.testing.assert_allclose(program.run(x.numpy())[0], expected, rtol=1e-5, atol=1e-6)
+
+
+class Padded(nn.Module):
+    """Rows are filled up to whole windows, by Python's remainder of a negative number."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = x.shape[1]
+        padded = nn.functional.pad(x, (0, 0, 0, -rows % 4))
+        return padded.reshape(x.shape[0], padded.shape[1] // 4, 4, 6).amax(2)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_remainder_has_the_sign_of_the_divisor(compiled: bool) -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    program = fewbit.import_model(Padded(), (torch.randn(2, 9, 6),), dynamic_shapes=shapes)
+    run = fewbit.compile(program, "cpu").run if compiled else program.run
+    for rows in (1, 4, 7, 9):
+        x = torch.randn(2, rows, 6)
+        np.testing.assert_array_equal(run(x.numpy())[0], Padded()(x))
+
+
+class Rest(nn.Module):
+    """Several open sizes, one of which is what is left."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x.reshape(x.shape[1], -1, 3))
+
+
+@pytest.mark.parametrize("size", [(2, 4, 6), (5, 1, 6), (0, 2, 6)])
+def test_a_size_that_is_left(size: tuple[int, ...]) -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    program = fewbit.import_model(Rest(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
+    x = torch.randn(size)
+    for run in (program.run, fewbit.compile(program, "cpu").run):
+        np.testing.assert_allclose(run(x.numpy())[0], Rest()(x), rtol=1e-6)

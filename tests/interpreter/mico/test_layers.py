@@ -1,9 +1,8 @@
-# pyright: basic
 """Layers against PyTorch on the dequantized tensors, and against numerics; every width."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i32
 from xdsl.ir import Attribute, Block, Region
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.dialects import mico
 from fewbit.interpreter import interpret
 from fewbit.ir.verify import verify
@@ -53,9 +53,9 @@ def run(op: type[mico.LayerOp], *given: Array | Quantized | None, **named: Any) 
         return block.insert_arg(type_of(array, width), len(block.args))
 
     operands = [None if value is None else argument(value) for value in given]
-    named = {
-        k: argument(v) if isinstance(v, np.ndarray | Quantized) else v for k, v in named.items()
-    }
+    for name, value in named.items():
+        if isinstance(value, np.ndarray | Quantized):
+            named[name] = argument(cast(Array | Quantized, value))
     made = op.of(*operands, **named)
     block.add_ops([made, func.ReturnOp(*made.results)])
     types = ([arg.type for arg in block.args], made.result_types)
@@ -84,7 +84,7 @@ def test_linear_of_every_pair_of_widths(width: Width, act: Width | None) -> None
     weight = quantize_weight(normal(7, 25), width)
     (y,) = run(mico.BitLinearOp, x, weight, bias, act_bits=act, **scales(weight))
     seen = x if act is None else quantize_activation(x, act, granularity="row").dequantize()
-    expected = F.linear(*(torch.from_numpy(t).double() for t in (seen, weight.dequantize(), bias)))
+    expected = F.linear(*(from_numpy(t).double() for t in (seen, weight.dequantize(), bias)))
     close(y, expected)
 
 
@@ -98,7 +98,7 @@ def test_linear_of_every_granularity(granularity: Any, symmetric: bool) -> None:
     )
     (y,) = run(mico.BitLinearOp, x, weight, act_bits=8, **scales(weight))
     seen = quantize_activation(x, 8, granularity="row").dequantize()
-    close(y, torch.from_numpy(seen).double() @ torch.from_numpy(weight.dequantize()).double().T)
+    close(y, from_numpy(seen).double() @ from_numpy(weight.dequantize()).double().T)
 
 
 def test_integer_activations_and_static_scales_agree() -> None:
@@ -139,9 +139,9 @@ def test_conv2d(window: dict[str, Any], act: float | None) -> None:
     seen = x if act is None else quantize_activation(x, act, granularity="sample").dequantize()
     top, bottom, left, right = window.get("padding", [0, 0, 0, 0])
     expected = F.conv2d(
-        F.pad(torch.from_numpy(seen).double(), (left, right, top, bottom)),
-        torch.from_numpy(weight.dequantize()).double(),
-        torch.from_numpy(bias).double(),
+        F.pad(from_numpy(seen).double(), (left, right, top, bottom)),
+        from_numpy(weight.dequantize()).double(),
+        from_numpy(bias).double(),
         stride=window.get("stride", [1, 1]),
         dilation=window.get("dilation", [1, 1]),
         groups=groups,
@@ -157,8 +157,8 @@ def test_conv1d(width: Width) -> None:
     (y,) = run(mico.BitConv1dOp, x, weight, act_bits=8, **named, **scales(weight))
     seen = quantize_activation(x, 8, granularity="sample").dequantize()
     expected = F.conv1d(
-        F.pad(torch.from_numpy(seen).double(), (2, 1)),
-        torch.from_numpy(weight.dequantize()).double(),
+        F.pad(from_numpy(seen).double(), (2, 1)),
+        from_numpy(weight.dequantize()).double(),
         stride=2,
         dilation=2,
         groups=2,
@@ -170,7 +170,7 @@ def test_mean_mode_of_activations() -> None:
     x, weight = normal(4, 24), quantize_weight(normal(5, 24), 8)
     (y,) = run(mico.BitLinearOp, x, weight, act_bits=4, act_mode="mean", **scales(weight))
     seen = quantize_activation(x, 4, mode="mean").dequantize()
-    close(y, torch.from_numpy(seen).double() @ torch.from_numpy(weight.dequantize()).double().T)
+    close(y, from_numpy(seen).double() @ from_numpy(weight.dequantize()).double().T)
 
 
 @pytest.mark.parametrize("granularity", ["tensor", "channel", "group"])

@@ -1,8 +1,8 @@
-# pyright: basic
 """The other ops of the dialect against PyTorch, and every op of it on random programs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType, i1
 from xdsl.ir import Attribute
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.dialects import mico
 from fewbit.errors import InterpretError
 from fewbit.interpreter import interpret
@@ -30,25 +31,26 @@ from tests.interpreter.mico.test_layers import close, normal, run
 
 
 def tensor(x: Any) -> torch.Tensor:
-    return torch.from_numpy(x).double()
+    return from_numpy(x).double()
 
 
-@pytest.mark.parametrize(
-    ("op", "named", "reference"),
-    [
-        (mico.ReluOp, {}, F.relu),
-        (mico.Relu6Op, {}, F.relu6),
-        (mico.SiluOp, {}, F.silu),
-        (mico.GeluOp, {}, F.gelu),
-        (mico.GeluOp, {"approximate": "tanh"}, lambda x: F.gelu(x, approximate="tanh")),
-        (mico.SoftmaxOp, {"dim": 1}, lambda x: F.softmax(x, 1)),
-        (mico.SoftmaxOp, {"dim": -1}, lambda x: F.softmax(x, -1)),
-        (mico.FlattenOp, {"start_dim": 1}, lambda x: x.flatten(1)),
-        (mico.FlattenOp, {"start_dim": 0, "end_dim": 1}, lambda x: x.flatten(0, 1)),
-        (mico.ReshapeOp, {"shape": [0, -1, 2]}, lambda x: x.reshape(2, -1, 2)),
-        (mico.TransposeOp, {"permutation": [2, 0, 1]}, lambda x: x.permute(2, 0, 1)),
-    ],
-)
+Unary = tuple[type[mico.LayerOp], dict[str, Any], Callable[[torch.Tensor], torch.Tensor]]
+UNARY: list[Unary] = [
+    (mico.ReluOp, {}, F.relu),
+    (mico.Relu6Op, {}, F.relu6),
+    (mico.SiluOp, {}, F.silu),
+    (mico.GeluOp, {}, F.gelu),
+    (mico.GeluOp, {"approximate": "tanh"}, lambda x: F.gelu(x, approximate="tanh")),
+    (mico.SoftmaxOp, {"dim": 1}, lambda x: F.softmax(x, 1)),
+    (mico.SoftmaxOp, {"dim": -1}, lambda x: F.softmax(x, -1)),
+    (mico.FlattenOp, {"start_dim": 1}, lambda x: x.flatten(1)),
+    (mico.FlattenOp, {"start_dim": 0, "end_dim": 1}, lambda x: x.flatten(0, 1)),
+    (mico.ReshapeOp, {"shape": [0, -1, 2]}, lambda x: x.reshape(2, -1, 2)),
+    (mico.TransposeOp, {"permutation": [2, 0, 1]}, lambda x: x.permute(2, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("op", "named", "reference"), UNARY)
 def test_unary(op: type[mico.LayerOp], named: dict[str, Any], reference: Any) -> None:
     x = normal(2, 3, 4) * 5
     (y,) = run(op, x, **named)
@@ -211,7 +213,7 @@ def value_of(type: Attribute, rng: np.random.Generator) -> Any:
         parts[()] = tuple(value_of(p, rng) for p in (type.values, type.scale))
         return parts
     if isinstance(element, IntegerType):
-        return np.full(shape, element.width.data == 1, dtype_of(type))
+        return np.full(shape, element == i1, dtype_of(type))
     return (rng.random(shape) + 0.1).astype(dtype_of(type))
 
 

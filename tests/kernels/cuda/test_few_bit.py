@@ -85,8 +85,8 @@ def test_rows_that_fill_no_unit(dtype: str, groups: int) -> None:
     q = rng.integers(-8, 8, (19, 288)).astype(np.int8)
     x = np.zeros((2, 320), np.int64)
     x[:, :288] = rng.integers(-5, 6, (2, 288))
-    found = multiply(problem, arrange(problem, q), x)
-    np.testing.assert_array_equal(found, x[:, :288] @ q.T.astype(np.int64))
+    result = multiply(problem, arrange(problem, q), x)
+    np.testing.assert_array_equal(result, x[:, :288] @ q.T.astype(np.int64))
     scales = arrange_scales(problem, rng.random((19, groups), np.float32) + 1)
     assert scales.shape == problem.buffers()["scale"].shape
     assert (scales[:groups, :19] > 0).all()

@@ -125,9 +125,9 @@ class Epilogue:
         self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and scaled else None
         widest = (-INF, INF) if scaled else (-128.0, 127.0)
         self.bounds = (float(rng.choice([-7.0, 0.0])), 6.0) if want.clamped else widest
-        found = Steps.of(STEP, Width.of(8), *self.bounds)
-        assert found is not None
-        self.steps = guarded(found.numbers())
+        accuracy = Steps.of(STEP, Width.of(8), *self.bounds)
+        assert accuracy is not None
+        self.steps = guarded(accuracy.numbers())
 
     def scales(self, channel: int = 0) -> list[int | None]:
         """Return the arguments x_scale, rows_per_scale, w_scale, bias, add, from a channel on."""

@@ -8,12 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
-from fewbit.kernels import IntegerMatmul, Isa
+from fewbit.kernels import IntegerMatmul, Isa, module_text
 from fewbit.kernels.integer.group_scales import SUPER_GROUPS, ScaleStorage, takes_storage
 from fewbit.kernels.stored import takes_halves
 from fewbit.numerics.super_blocks import SUPER_BLOCK
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Outputs, Wanted
-from tests.kernels.machine import address, compiled_groups, guarded, on_threads
+from tests.kernels.machine import address, compiled_groups, guarded, load, on_threads
 
 
 def check(
@@ -160,6 +160,28 @@ def test_scales_stored_as_f16(
 ) -> None:
     want = Wanted("f32", True, False, False, True, 1)
     check(isa, *sizes, each, bits, want, seed, shifted=shifted, storage="f16")
+
+
+@pytest.mark.on_few
+@pytest.mark.parametrize("groups", [0, 2])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_far_weights_give_the_same(isa: Isa, bits: int, groups: int) -> None:
+    kernel = IntegerMatmul(isa, "f32", bits, grouped=groups > 0, far=True)
+    text, rng, n, k = module_text([kernel], isa), np.random.default_rng(bits), 130, 70
+    assert "_far_1x1(" in text
+    call = load(text, isa, {kernel.symbol: f"pippippppiiii{'i' if groups else ''}ffii"})
+    weight = rng.integers(-1 << (bits - 1), 1 << (bits - 1), (n, k)).astype(np.int8)
+    packed, ones = guarded(kernel.pack(weight, groups or 1)), np.ones((n, groups or 1), np.float32)
+    scale = guarded(kernel.pack_scale(ones) if groups else ones.ravel())
+    for m in (1, 7):
+        x, y = (
+            guarded(rng.integers(-127, 128, (m, k)).astype(np.int8)),
+            np.empty((m, n), np.float32),
+        )
+        sizes = [n, m, n, k, *([groups] if groups else [])]
+        given = [address(x), k, address(packed), address(ones), 1 << 62, address(scale), None, None]
+        call[kernel.symbol](*given, address(y), *sizes, -np.inf, np.inf, 0, 1)
+        assert np.array_equal(y, x.astype(np.int64) @ weight.T.astype(np.int64))
 
 
 @pytest.mark.on_few

@@ -48,7 +48,7 @@ def test_groups_are_unpacked(isa: Isa, bits: int, groups: int, each: int) -> Non
 
 @given(isa=isas, bits=st.integers(1, 8))
 def test_bytes_are_in_proportion_to_bits(isa: Isa, bits: int) -> None:
-    """Where nothing has to be filled up."""
+    """They are where nothing has to be filled up."""
     assert packed_bytes(9, 64, 128, isa, bits) == 9 * 64 * 128 * bits // 8
 
 

@@ -83,7 +83,7 @@ def lower(data: dict[str, Any]) -> None:
 
 
 def never_joined(data: dict[str, Any]) -> None:
-    """By scores, any two tokens are joined that make a third."""
+    """Find tokens that no merge by scores gives: it joins any two that make a third."""
     del data["model"]["merges"][0]
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """GGUF files that are read back as they were written, by our reader and by the package `gguf`."""
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def test_weights_are_those_of_ggufs_own_quantization(kind: WeightType, tmp_path:
     folder = open_checkpoint(plain_folder(tmp_path / "llama"))
     write_gguf(folder, tmp_path / "net.gguf", kind)
     written = {each.name: each for each in gguf.GGUFReader(tmp_path / "net.gguf").tensors}
-    back, expected = open_checkpoint(tmp_path / "net.gguf"), {}
+    back, expected = open_checkpoint(tmp_path / "net.gguf"), dict[str, torch.Tensor]()
     weights, read = open_weights(folder), open_weights(back)
     for name in weights:
         own = KINDS[kind] if weights[name].ndim == 2 else KINDS[WeightType.F32]

@@ -39,7 +39,7 @@ RECIPES = [
 ]
 
 
-def trained() -> nn.Module:
+def train() -> nn.Module:
     """A few steps away from where it began, trained with few bits."""
     manual_seed(0)
     model = nn.Sequential(
@@ -61,7 +61,7 @@ def trained() -> nn.Module:
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
 def test_conversion_gives_the_program_of_the_weights(recipe: Any) -> None:
-    model = trained()
+    model = train()
     x = torch.randn(2, 1, 8, 8)
     scales = calibrate(model, [x], recipe)
     prepared = prepare_qat(model, recipe, calibration=scales)

@@ -49,8 +49,8 @@ def test_exact_mode_is_the_interpreter(text: str, options: dict[str, Any]) -> No
     (expected,) = run(
         mico.AttentionOp, q.numpy(), k.numpy(), v.numpy(), **numpy_named, **bits(scheme)
     )
-    found = fake_quant_attention(q, k, v, scheme, exact=True, **named).numpy()
-    assert np.linalg.norm(found - expected) <= 1e-5 * np.linalg.norm(expected)
+    result = fake_quant_attention(q, k, v, scheme, exact=True, **named).numpy()
+    assert np.linalg.norm(result - expected) <= 1e-5 * np.linalg.norm(expected)
     trained = fake_quant_attention(q, k, v, scheme, **named).numpy()
     assert np.linalg.norm(trained - expected) <= 0.05 * np.linalg.norm(expected)
 

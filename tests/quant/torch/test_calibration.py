@@ -29,29 +29,29 @@ def batches() -> list[torch.Tensor]:
 
 
 def test_minmax_is_the_largest_magnitude() -> None:
-    found = calibrate(model(), batches(), "w4a8-static")
+    calibration = calibrate(model(), batches(), "w4a8-static")
     peak = np.float32(max(float(x.abs().max()) for x in batches()))
-    assert list(found) == ["0", "3"]
-    assert found["0"] == float(np.float32(1) / (np.float32(127) / peak))
+    assert list(calibration) == ["0", "3"]
+    assert calibration["0"] == float(np.float32(1) / (np.float32(127) / peak))
     whole = numerics.quantize_activation(torch.cat(batches()).numpy(), 8, granularity="tensor")
-    assert found["0"] == float(whole.scale)
+    assert calibration["0"] == float(whole.scale)
 
 
 @pytest.mark.parametrize("width", [w for w in WIDTHS if w.bits <= 2], ids=str)
 @pytest.mark.parametrize("method", ["minmax", "percentile"])
 def test_the_least_widths_take_the_mean(width: Width, method: Any) -> None:
-    found = calibrate(model(), batches(), f"w4a{width}-static", method)
+    calibration = calibrate(model(), batches(), f"w4a{width}-static", method)
     whole = numerics.quantize_activation(torch.cat(batches()).numpy(), width, granularity="tensor")
-    assert found["0"] == pytest.approx(float(whole.scale), rel=1e-6)
+    assert calibration["0"] == pytest.approx(float(whole.scale), rel=1e-6)
 
 
 @pytest.mark.parametrize("percent", [50.0, 99.0, 100.0])
 def test_percentile(percent: float) -> None:
-    found = calibrate(model(), batches(), "w4a8-static", "percentile", percent)
+    calibration = calibrate(model(), batches(), "w4a8-static", "percentile", percent)
     magnitudes = torch.cat(batches()).abs().numpy()
     resolution = 2 * float(magnitudes.max()) / BINS
     expected = float(np.quantile(magnitudes, percent / 100, method="inverted_cdf"))
-    assert found["0"] * 127 == pytest.approx(expected, abs=2 * resolution)
+    assert calibration["0"] * 127 == pytest.approx(expected, abs=2 * resolution)
 
 
 @pytest.mark.parametrize("width", WIDTHS, ids=str)
@@ -69,9 +69,9 @@ def test_mse_loses_no_more_than_minmax(width: Width) -> None:
 
 
 def test_asymmetric_layers_get_zero_points() -> None:
-    found = calibrate(model(), batches(), "w4a8-static-asym,0=w4a8-static")
-    assert set(found) == {"0", "3"}
-    assert found.zero_points == {"3": -128}
+    calibration = calibrate(model(), batches(), "w4a8-static-asym,0=w4a8-static")
+    assert set(calibration) == {"0", "3"}
+    assert calibration.zero_points == {"3": -128}
     with pytest.raises(UsageError, match="'minmax'") as caught:
         calibrate(model(), batches(), "w4a8-static-asym", "mse")
     assert caught.value.place.layer == "0"
@@ -96,8 +96,8 @@ def test_the_model_is_left_as_it_was() -> None:
 
 def test_scales_serve_training() -> None:
     net, recipe = model().eval(), "w8a8-static"
-    found = calibrate(net, batches(), recipe)
-    prepared = prepare_qat(net, recipe, calibration=found)
+    calibration = calibrate(net, batches(), recipe)
+    prepared = prepare_qat(net, recipe, calibration=calibration)
     x = batches()[0]
     assert torch.allclose(prepared(x), net(x), atol=0.1)
 
@@ -123,8 +123,8 @@ def test_a_layer_used_twice_sees_both_uses() -> None:
     fc = nn.Linear(4, 4)
     nn.init.constant_(fc.weight, 1.0)
     nn.init.zeros_(fc.bias)
-    found = calibrate(nn.Sequential(fc, fc), [torch.ones(1, 4)], "w4a8")
-    assert found["0"] == pytest.approx(4 / 127)
+    calibration = calibrate(nn.Sequential(fc, fc), [torch.ones(1, 4)], "w4a8")
+    assert calibration["0"] == pytest.approx(4 / 127)
 
 
 @pytest.mark.parametrize("data", [[], iter(())])

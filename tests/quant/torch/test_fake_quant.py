@@ -74,22 +74,22 @@ ALL_MODES: tuple[WeightMode, ...] = tuple(mode for mode in get_args(WeightMode) 
 
 
 def weight_schemes(width: Width) -> list[LayerScheme]:
-    found = [
+    results = [
         LayerScheme(weight=width, granularity=granularity, group=group, mode=mode)
         for granularity, group in _GRANULARITIES
         for mode in (ALL_MODES if width.bits > 2 else ("max", "mean"))
     ]
     if width.precision >= 2:
-        found += [
+        results += [
             LayerScheme(weight=width, granularity="tensor", symmetric=False),
             LayerScheme(weight=width, symmetric=False),
             LayerScheme(weight=width, granularity="group", group=8, symmetric=False),
         ]
-    found += [
+    results += [
         LayerScheme(weight=width, granularity="group", group=8, mode=mode, scales="f16")
         for mode in (ALL_MODES if width.bits > 2 else ("max", "mean"))
     ]
-    return found
+    return results
 
 
 @every_width
@@ -145,8 +145,8 @@ def test_activations(width: Width, granularity: ActivationGranularity) -> None:
             expected = numerics.quantize_activation(
                 x, width, granularity=granularity, group=group, mode=mode
             )
-            found = quantize_activation(from_numpy(x), width, granularity, mode, group=group)
-            same(found, expected)
+            quantized = quantize_activation(from_numpy(x), width, granularity, mode, group=group)
+            same(quantized, expected)
 
 
 @every_width
@@ -158,8 +158,10 @@ def test_static_activations(width: Width) -> None:
         return
     expected = numerics.quantize_activation(x, width, scale=scale, zero_point=-1)
     zero = torch.tensor(-1.0)
-    found = quantize_activation(from_numpy(x), width, scale=torch.tensor(scale), zero_point=zero)
-    same(found, expected)
+    quantized = quantize_activation(
+        from_numpy(x), width, scale=torch.tensor(scale), zero_point=zero
+    )
+    same(quantized, expected)
     dynamic = numerics.quantize_activation(x, width, symmetric=False)
     same(quantize_activation(from_numpy(x), width, symmetric=False), dynamic)
 
@@ -201,8 +203,8 @@ def test_layout_and_default_dtype_do_not_matter() -> None:
     torch.set_default_dtype(torch.float64)
     try:
         for width in WIDTHS:
-            found = quantize_weight(w, LayerScheme(weight=width))
-            assert found.values.dtype == found.scale.dtype == torch.float32
+            quantized = quantize_weight(w, LayerScheme(weight=width))
+            assert quantized.values.dtype == quantized.scale.dtype == torch.float32
     finally:
         torch.set_default_dtype(torch.float32)
 

@@ -333,9 +333,9 @@ def test_names_select_layers_that_are_no_modules() -> None:
     recipe = "w8a8,self_attn=w4a8,self_attn.in_proj_weight=w2a8"
     prepared = prepare_qat(model, recipe)
     prepared(inputs)
-    found = {name: str(scheme) for name, scheme in recipe_of(prepared).layers.items()}
-    assert found["self_attn.in_proj_weight"] == "w2a8"
-    assert found["self_attn.out_proj"] == "w4a8"
+    results = {name: str(scheme) for name, scheme in recipe_of(prepared).layers.items()}
+    assert results["self_attn.in_proj_weight"] == "w2a8"
+    assert results["self_attn.out_proj"] == "w4a8"
     with pytest.raises(UsageError, match="matches no layer"):
         prepare_qat(model, "w8a8,self_attn.in_proj=w4a8")
 

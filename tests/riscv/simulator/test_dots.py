@@ -62,9 +62,9 @@ def test_a_row_is_what_numpy_says(a: int, b: int, xlen: int, native: bool) -> No
         machine.write(IN, first)
         machine.write(IN + 0x1000, second)
         run = machine.call("row", IN, IN + 0x1000, OUT, IN + steps * size)
-        found = np.frombuffer(machine.read(OUT, steps * size), f"<i{size}")
+        result = np.frombuffer(machine.read(OUT, steps * size), f"<i{size}")
         products = unpack(first, a) * unpack(second, b)
-        assert found.tolist() == products.reshape(steps, -1).sum(1).tolist()
+        assert result.tolist() == products.reshape(steps, -1).sum(1).tolist()
         assert run.histogram["dot"] == run.histogram[f"dot{a}x{b}"] == steps
         assert machine.state.offset == 0
 

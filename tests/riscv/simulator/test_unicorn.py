@@ -71,7 +71,7 @@ def on_ours(case: Case, native: bool) -> Outcome:
 
 
 def _significant_bits(register: int) -> int:
-    """Which bits of a floating-point register count."""
+    """Return which bits of a floating-point register count."""
     return 0xFFFFFFFF if register < 16 else (1 << 64) - 1
 
 

@@ -17,8 +17,8 @@ from tests.targets.bitfusion.integers import integers
 def test_products_of_every_pair_of_widths(act: int, weight: int) -> None:
     rng = np.random.default_rng(act * 8 + weight)
     rows, columns = integers(rng, act, (5, 37)), integers(rng, weight, (37, 6))
-    found = multiply(cut(rows, act), cut(columns, weight))
-    np.testing.assert_array_equal(found, rows.astype(np.int64) @ columns)
+    result = multiply(cut(rows, act), cut(columns, weight))
+    np.testing.assert_array_equal(result, rows.astype(np.int64) @ columns)
 
 
 @given(st.integers(-128, 127))

@@ -42,7 +42,7 @@ OLDEST = {"riscv64-v": 8}
 
 @cache
 def missing(processor: str) -> str | None:
-    """What this machine lacks to run code for a processor."""
+    """Return what this machine lacks to run code for a processor."""
     emulator = EMULATORS[processor]
     if shutil.which(emulator.program) is None:
         return f"{emulator.program} is not installed (Debian: qemu-user)"
@@ -67,8 +67,8 @@ def emulated(artifact: Artifact, folder: Path, *arrays: Array, like: Sequence[Ar
     at = 0
     for array, tensor in zip(like, artifact.manifest.outputs, strict=True):
         size = array.size * dtype_of(tensor).itemsize
-        found = np.frombuffer(done.stdout[at : at + size], dtype_of(tensor))
-        outputs.append(found.reshape(array.shape))
+        result = np.frombuffer(done.stdout[at : at + size], dtype_of(tensor))
+        outputs.append(result.reshape(array.shape))
         at += size
     assert at == len(done.stdout)
     return outputs
@@ -98,16 +98,16 @@ def _link(text: str, artifact: Artifact, folder: Path, emulator: Emulator) -> Pa
     isa = Isa.of(emulator.architecture)
     module = parse_ir(text)
     module.triple = isa.triple
-    made = folder / f"{artifact.manifest.name}-{isa.name}"
+    path = folder / f"{artifact.manifest.name}-{isa.name}"
     (folder / "program.o").write_bytes(emit_object(module, isa))
     shutil.rmtree(folder / "for-libc.so.6", ignore_errors=True)
     lld([
-        "-o", str(made), "-dynamic-linker", f"/{emulator.loader}", "-rpath", str(artifact.folder),
+        "-o", str(path), "-dynamic-linker", f"/{emulator.loader}", "-rpath", str(artifact.folder),
         "--allow-shlib-undefined", str(folder / "program.o"),
         str(artifact.folder / f"lib{artifact.manifest.name}.so"),
         stand_in(folder, "libc.so.6", ["read", "write", "aligned_alloc", "strlen", "usleep", "_exit"], isa),
     ])  # fmt: skip
-    return made
+    return path
 
 
 def _asking(name: str) -> str:

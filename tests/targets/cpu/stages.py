@@ -1,4 +1,3 @@
-# pyright: basic
 """Programs run as they are after a stage, by other ways than the compiler's own.
 
 `linalg` runs in the interpreter, `memref` and `loops` through a plain pipeline of upstream's and the
@@ -17,7 +16,6 @@ from llvmlite import binding
 from torch_mlir.execution_engine import ExecutionEngine
 from xdsl.dialects import bufferization, func, memref, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, MemRefType, TensorType
-from xdsl.ir import Attribute
 from xdsl.rewriter import Rewriter
 
 from fewbit.codegen.interface import Interface, Port
@@ -58,7 +56,8 @@ def after(program: Program, stage: str) -> Compilation:
 def run_linalg(compilation: Compilation, inputs: Sequence[Array], monkeypatch: Any) -> list[Array]:
     """The program after `linalg` in the interpreter, with tensors in the place of memory."""
     # A tensor of no contents is an array that kernels can write to.
-    monkeypatch.setitem(registry._ENTRIES, tensor.EmptyOp, registry.Entry(_empty, False))
+    entries = registry._ENTRIES  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setitem(entries, tensor.EmptyOp, registry.Entry(_empty, False))
     module = compilation.program.module.clone()
     for op in list(module.walk()):
         if isinstance(op, memref.AllocOp):
@@ -81,8 +80,8 @@ def _empty(frame: Any, op: tensor.EmptyOp, operands: Sequence[Any]) -> Sequence[
     return (aligned([int(size) for size in shape], np.dtype(dtype_of(type))),)
 
 
-def _as_tensor(type: Attribute) -> Any:
-    return TensorType(type.element_type, type.shape) if isinstance(type, MemRefType) else type
+def _as_tensor(type: Any) -> Any:
+    return TensorType(type.element_type, type.shape) if MemRefType.constr().verifies(type) else type
 
 
 class _WithKernels(Interpreter):

@@ -1,4 +1,3 @@
-# pyright: basic
 """A small network with static scales in which all that layers may give is given."""
 
 from __future__ import annotations
@@ -7,6 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.frontends import import_model
 from fewbit.program.program import Program
 from fewbit.quant.program_calibration import calibrate_program
@@ -36,7 +36,7 @@ class Net(nn.Module):
 
 
 def program(recipe: str, batch: int = 2, dynamic: bool = False) -> Program:
-    torch.manual_seed(0)
+    manual_seed(0)
     example = (torch.randn(batch, 3, 24, 24),)
     shapes = {"x": {0: torch.export.Dim("batch")}} if dynamic else None
     floats = import_model(Net().eval(), example_inputs=example, dynamic_shapes=shapes)

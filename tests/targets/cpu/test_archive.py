@@ -78,9 +78,9 @@ def test_linker_takes_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "user.o").write_bytes(
         compiled("declare i32 @second()\ndefine i32 @user() { %r = call i32 @second() ret i32 %r }")
     )
-    made = tmp_path / "made.o"
-    lld(["-r", "-o", str(made), str(tmp_path / "user.o"), str(tmp_path / "libboth.a")])
-    assert {s.name for s in symbols(made.read_bytes()) if s.defined} == {"user", "second"}
+    path = tmp_path / "made.o"
+    lld(["-r", "-o", str(path), str(tmp_path / "user.o"), str(tmp_path / "libboth.a")])
+    assert {s.name for s in symbols(path.read_bytes()) if s.defined} == {"user", "second"}
     (tmp_path / "libboth.a").write_bytes(library[:-40])
     with pytest.raises(PassError, match="linker failed"):
-        lld(["-r", "-o", str(made), str(tmp_path / "user.o"), str(tmp_path / "libboth.a")])
+        lld(["-r", "-o", str(path), str(tmp_path / "user.o"), str(tmp_path / "libboth.a")])

@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention of floats: the interpreter's bits, and no call of a library."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
@@ -23,7 +23,7 @@ def attention(queries: int, tokens: int, size: int) -> tuple[Program, list[np.nd
     rng = np.random.default_rng(tokens)
     shapes = [(1, 2, queries, size), (1, 2, tokens, size), (1, 2, tokens, size)]
     inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
-    return fewbit.import_model(Attention(), tuple(map(torch.from_numpy, inputs))), inputs
+    return fewbit.import_model(Attention(), tuple(map(from_numpy, inputs))), inputs
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def attention(queries: int, tokens: int, size: int) -> tuple[Program, list[np.nd
 )
 def test_bits_are_those_of_the_interpreter(queries: int, tokens: int, size: int) -> None:
     program, inputs = attention(queries, tokens, size)
-    found = fewbit.compile(program, name="net").run(*inputs)[0]
-    np.testing.assert_array_equal(found, program.run(*inputs)[0])
+    result = fewbit.compile(program, name="net").run(*inputs)[0]
+    np.testing.assert_array_equal(result, program.run(*inputs)[0])
 
 
 @pytest.mark.parametrize("target", ["cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:aarch64"])

@@ -23,8 +23,8 @@ func.func @main(%x: tensor<?x3xf32>, %k: i64) -> (tensor<2x3xf32>, tensor<2x3xf3
 
 
 def entry(program: Program) -> func.FuncOp:
-    (found,) = [op for op in program.module.body.block.ops if isinstance(op, func.FuncOp)]
-    return found
+    (result,) = [op for op in program.module.body.block.ops if isinstance(op, func.FuncOp)]
+    return result
 
 
 def test_function_takes_memory_and_gives_nothing() -> None:

@@ -50,9 +50,9 @@ def lowered(text: str, blas: str = "openblas") -> str:
 
 def calls(text: str, blas: str = "openblas") -> list[tuple[Any, ...]]:
     """The name and the arguments of every call of CBLAS: numbers, or None for what a run knows."""
-    made = lowered(text, blas)
+    result = lowered(text, blas)
     found: list[tuple[Any, ...]] = []
-    for function in re.split(r"(?=func\.func )", made):
+    for function in re.split(r"(?=func\.func )", result):
         constants = {
             name: float(value) if type.startswith("f") else int(value)
             for name, value, type in re.findall(r"(%\w+) = arith\.constant (\S+) : (\w+)", function)
@@ -232,9 +232,9 @@ def test_call(product: Product, expected: tuple[Any, ...]) -> None:
     ],
 )  # fmt: skip
 def test_stays_loops(text: str) -> None:
-    made = lowered(text)
-    assert "cblas" not in made
-    assert "linalg.generic" in made
+    result = lowered(text)
+    assert "cblas" not in result
+    assert "linalg.generic" in result
 
 
 def test_no_fill_where_the_call_clears() -> None:
@@ -250,9 +250,9 @@ func.func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>) -
   %1 = linalg.matmul ins(%0, %b : tensor<4x4xf32>, tensor<4x4xf32>) outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32>
   func.return %1 : tensor<4x4xf32>
 }"""
-    made = lowered(text)
-    assert made.count("func.func private @blas_") == 1
-    assert made.count("call @blas_") == 2
+    result = lowered(text)
+    assert result.count("func.func private @blas_") == 1
+    assert result.count("call @blas_") == 2
 
 
 def test_a_transpose_and_a_broadcast_are_folded() -> None:
@@ -280,9 +280,9 @@ def test_what_makes_a_factor_is_not_computed_in_the_product() -> None:
     linalg.yield %p : f32
   } -> tensor<3x5xf32>
   %r = """
-    made = lowered(product.replace("  %r = ", squared).replace("ins(%a, %b", "ins(%q, %b"))
-    assert made.count("linalg.generic") == 1
-    assert made.count("cblas_sgemm") == 2
+    result = lowered(product.replace("  %r = ", squared).replace("ins(%a, %b", "ins(%q, %b"))
+    assert result.count("linalg.generic") == 1
+    assert result.count("cblas_sgemm") == 2
 
 
 SLICE = """
@@ -346,15 +346,15 @@ def test_random_products(wheel: str, tmp_path: Path, product: Product) -> None:
     artifact = compiled(product.text(), tmp_path)
     given_ = product.inputs()
     for threads in (1, 3):
-        (found,) = artifact.run(*given_, threads=threads)
-        np.testing.assert_array_equal(found, product.expected(*given_))
+        (result,) = artifact.run(*given_, threads=threads)
+        np.testing.assert_array_equal(result, product.expected(*given_))
 
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_slices(wheel: str, tmp_path: Path, step: int) -> None:
     a, b, c = (np.random.default_rng(s).integers(-4, 5, n).astype(np.float32) for s, n in enumerate([(8, 20), (6, 9), (4, 7)]))  # fmt: skip
-    (found,) = compiled(SLICE.format(step=step), tmp_path).run(a, b, c)
-    np.testing.assert_array_equal(found, a[2:6, 3 : 3 + 5 * step : step] @ b[1:, 2:] + c)
+    (result,) = compiled(SLICE.format(step=step), tmp_path).run(a, b, c)
+    np.testing.assert_array_equal(result, a[2:6, 3 : 3 + 5 * step : step] @ b[1:, 2:] + c)
 
 
 def test_a_slice_of_dynamic_place(wheel: str, tmp_path: Path) -> None:
@@ -379,8 +379,8 @@ func.func @main(%a: tensor<?x?xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {
     for m, width, k in ((5, 9, 6), (3, 8, 7), (7, 3, 0), (2, 4, 3)):
         a = np.arange(m * width, dtype=np.float32).reshape(m, width)
         b = np.arange(k * 4, dtype=np.float32).reshape(k, 4)
-        (found,) = artifact.run(a, b)
-        np.testing.assert_array_equal(found, a[2:, 1 : 1 + k] @ b)
+        (result,) = artifact.run(a, b)
+        np.testing.assert_array_equal(result, a[2:, 1 : 1 + k] @ b)
 
 
 def test_wide_integers(tmp_path: Path) -> None:
@@ -441,8 +441,8 @@ def test_convolution(wheel: str, tmp_path: Path, text: str, sizes: tuple[Any, ..
     artifact = compiled(text, tmp_path)
     x = np.random.default_rng(2).integers(-4, 5, (2, 4, 9, 8)).astype(np.float32)
     for threads in (1, 3):
-        (found,) = artifact.run(x, threads=threads)
-        np.testing.assert_array_equal(found, Program.parse(text).run(x)[0])
+        (result,) = artifact.run(x, threads=threads)
+        np.testing.assert_array_equal(result, Program.parse(text).run(x)[0])
 
 
 # ---- the library
@@ -461,8 +461,8 @@ def test_nothing_is_needed_where_nothing_is_called(tmp_path: Path) -> None:
     text = Product("k,k->", {"k": 5}).text()
     artifact = compiled(text, tmp_path, "libabsent-from-everywhere.so.1")
     assert "blas" not in artifact.manifest.options
-    (found,) = artifact.run(np.ones(5, np.float32), np.ones(5, np.float32))
-    assert found == 5
+    (result,) = artifact.run(np.ones(5, np.float32), np.ones(5, np.float32))
+    assert result == 5
 
 
 def test_an_absent_library_is_named(tmp_path: Path) -> None:
@@ -487,21 +487,21 @@ def test_a_file_that_is_no_library(tmp_path: Path) -> None:
 
 def test_compiles_for_another_processor(tmp_path: Path) -> None:
     text = Product("mk,kn->mn", MKN).text()
-    made = fewbit.compile(
+    artifact = fewbit.compile(
         Program.parse(text), "cpu:aarch64", tmp_path / "p", name="p", blas="openblas"
     )
-    assert b"libopenblas.so.0" in (made.folder / "libp.so").read_bytes()
+    assert b"libopenblas.so.0" in (artifact.folder / "libp.so").read_bytes()
 
 
 def test_integer_layers_keep_our_kernels() -> None:
-    made = lowered("""
+    result = lowered("""
 mico.constant @s : tensor<f32> = dense<0.5>
 mico.constant @w : tensor<4x8x!mico.int<4>> = dense<1> scale @s
 func.func @main(%x: tensor<3x8xf32>) -> tensor<3x4xf32> {
   %y = mico.bitlinear(%x, @w) {act_bits = 8} : (tensor<3x8xf32>) -> tensor<3x4xf32>
   func.return %y : tensor<3x4xf32>
 }""")
-    assert "cblas" not in made
+    assert "cblas" not in result
 
 
 def test_program_of_the_documentation(wheel: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,15 +70,15 @@ def compiled(home: Path, kind: str, target: str = "cpu") -> Artifact:
 
 
 def build(client: str, artifact: Artifact, folder: Path, *options: str, language: str = "c17", shared: bool = False) -> Path:  # fmt: skip
-    made = folder / client
+    path = folder / client
     library = artifact.folder / ("libnet.so" if shared else "libnet.a")
     command = [
         *LANGUAGES[language], *STRICT, *options, f"-I{artifact.folder}", str(CLIENTS / f"{client}.c"),
-        "-x", "none", str(library), f"-Wl,-rpath,{artifact.folder}", "-lm", "-pthread", "-o", str(made),
+        "-x", "none", str(library), f"-Wl,-rpath,{artifact.folder}", "-lm", "-pthread", "-o", str(path),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return made
+    return path
 
 
 def run(*command: object, given: bytes = b"") -> bytes:
@@ -250,10 +250,10 @@ def test_two_programs_in_one(home: Path, tmp_path: Path) -> None:
         " ? 0 : 1; }\n"
     )
     net = compiled(home, "static")
-    made = tmp_path / "both"
+    path = tmp_path / "both"
     command = [
         "gcc", *STRICT, f"-I{net.folder}", f"-I{other.folder}", str(source),
-        str(net.folder / "libnet.a"), str(other.folder / "libother.a"), "-lm", "-pthread", "-o", str(made),
+        str(net.folder / "libnet.a"), str(other.folder / "libother.a"), "-lm", "-pthread", "-o", str(path),
     ]  # fmt: skip
     subprocess.run(command, check=True)
-    run(made)
+    run(path)

@@ -29,14 +29,14 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(artifact: Artifact, folder: Path, *options: str) -> Path:
-    made = folder / "decode"
+    path = folder / "decode"
     command = [
         "gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", *STRICT, *MEMORY, *options, f"-I{artifact.folder}",
-        str(EXAMPLE / "decode.c"), str(artifact.folder / "libmodel.a"), "-lm", "-pthread", "-o", str(made),
+        str(EXAMPLE / "decode.c"), str(artifact.folder / "libmodel.a"), "-lm", "-pthread", "-o", str(path),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return made
+    return path
 
 
 def decoded(artifact: Artifact, prompt: list[int], count: int) -> list[int]:

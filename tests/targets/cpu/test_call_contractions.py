@@ -1,4 +1,3 @@
-# pyright: basic
 """Products among linalg ops: which become calls, and that they compute the same."""
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from torch import nn
 from torch.export import Dim
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.kernels import Isa
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
 
 class Of(nn.Module):
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
         self.function = function
 
@@ -26,7 +26,9 @@ class Of(nn.Module):
         return self.function(a, b)
 
 
-CASES = {
+Case = tuple[Callable[[torch.Tensor, torch.Tensor], torch.Tensor], tuple[int, ...], tuple[int, ...]]
+
+CASES: dict[str, Case] = {
     "matrices": (torch.matmul, (17, 33), (33, 19)),
     "transposed": (lambda a, b: a @ b.T, (17, 33), (19, 33)),
     "batches": (torch.matmul, (3, 9, 16), (3, 16, 21)),
@@ -47,11 +49,11 @@ CASES = {
 @pytest.mark.parametrize("threads", [1, 3])
 def test_products(case: str, threads: int) -> None:
     function, first, second = CASES[case]
-    torch.manual_seed(0)
+    manual_seed(0)
     a, b = torch.randn(first), torch.randn(second)
     art = fewbit.compile(Of(function), example_inputs=(a, b), name="net")
-    found = art(a.numpy(), b.numpy(), threads=threads)
-    np.testing.assert_allclose(found, function(a, b), atol=2e-5)
+    result = art(a.numpy(), b.numpy(), threads=threads)
+    np.testing.assert_allclose(result, function(a, b), atol=2e-5)
 
 
 def test_keys_of_one_query_are_not_packed() -> None:
@@ -83,8 +85,8 @@ def test_attention_has_no_loops_of_products() -> None:
     program = fewbit.import_model(Attention(), (q, k, v))
     packed = 1 if Isa.host().panel_width >= 16 else 2
     assert lower(program, "linalg").count("call @kernel.") == 2 + packed
-    found = fewbit.compile(program, name="net")(q.numpy(), k.numpy(), v.numpy())
-    np.testing.assert_allclose(found, Attention()(q, k, v), atol=1e-5)
+    result = fewbit.compile(program, name="net")(q.numpy(), k.numpy(), v.numpy())
+    np.testing.assert_allclose(result, Attention()(q, k, v), atol=1e-5)
 
 
 def test_integers_stay_loops() -> None:
@@ -108,5 +110,5 @@ func.func @main(%q: {shape}, %k: {shape}, %v: {shape}) -> {shape} {{
     assert "fewbit_matmul_i8_i32" in lower(program, "llvm")
     rng = np.random.default_rng(tokens)
     given = [rng.standard_normal((2, 3, tokens, 20)).astype(np.float32) for _ in range(3)]
-    found = fewbit.compile(program, name="net").run(*given, threads=threads)
-    np.testing.assert_allclose(found[0], program.run(*given)[0], atol=1e-5)
+    results = fewbit.compile(program, name="net").run(*given, threads=threads)
+    np.testing.assert_allclose(results[0], program.run(*given)[0], atol=1e-5)

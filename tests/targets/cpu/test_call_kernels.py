@@ -1,4 +1,3 @@
-# pyright: basic
 """Calls of kernels: the same integers as the interpreter, and inputs that stay as they are."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from gguf import GGMLQuantizationType
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.language.gguf_blocks import read_blocks
 from fewbit.targets.compile import lower
 from tests.language.blocks import random_blocks
@@ -35,7 +35,7 @@ class Block(nn.Module):
 
 @pytest.fixture(scope="module")
 def block() -> nn.Module:
-    torch.manual_seed(0)
+    manual_seed(0)
     return Block().eval()
 
 
@@ -50,14 +50,14 @@ def test_integers_are_the_interpreters(block: nn.Module, recipe: str) -> None:
 @pytest.mark.parametrize("recipe", ["w1a1", "w1a2", "w1.58a1"])
 def test_layers_of_bits(recipe: str) -> None:
     """Channels enough for kernels that count bits, and padding, which one bit cannot say."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(64, 36, 3, padding=1, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(576, 9)
     ).eval()
     x = torch.randn(2, 64, 8, 7)
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy(), threads=2)
-    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+    result = fewbit.compile(program, name="net")(x.numpy(), threads=2)
+    np.testing.assert_array_equal(result, program.run(x.numpy())[0])
 
 
 class Activated(nn.Module):
@@ -97,12 +97,12 @@ QUICK = ((0, "w4a8"), (1, "w8a8-static"), (2, "fp"), (2, "w8a8"))
 )
 def test_activations_have_the_bits_of_loops(activation: nn.Module, recipe: str) -> None:
     """Sums that something else reads are stored, and the activation is a loop behind them."""
-    torch.manual_seed(0)
+    manual_seed(0)
     layers: list[nn.Module] = [
         nn.Conv2d(3, 24, 3), nn.Conv2d(24, 24, 3, groups=24), nn.Linear(384, 40), nn.Linear(40, 33),
     ]  # fmt: skip
     x = torch.randn(2, 3, 8, 8)
-    found = []
+    results: list[np.ndarray] = []
     for both in (False, True):
         model = Activated(layers, activation, both).eval()
         program = fewbit.import_model(model, (x,))
@@ -110,10 +110,10 @@ def test_activations_have_the_bits_of_loops(activation: nn.Module, recipe: str) 
             scales = {f"layers.{i}": 0.02 for i in range(4)} if "static" in recipe else None
             program = fewbit.quantize(program, recipe, scales)
         assert lower(program, "kernel").count("activation = ") == (0 if both else 4)
-        found.append(fewbit.compile(program, name="net").run(x.numpy(), threads=2))
+        results.append(fewbit.compile(program, name="net").run(x.numpy(), threads=2)[0])
         expected = program.run(x.numpy())[0]
-        np.testing.assert_allclose(found[-1][0], expected, rtol=0, atol=1e-5 * abs(expected).max())
-    np.testing.assert_array_equal(found[0][0], found[1][0])
+        np.testing.assert_allclose(results[-1], expected, rtol=0, atol=1e-5 * abs(expected).max())
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -135,7 +135,7 @@ def test_every_layer_is_a_call(block: nn.Module) -> None:
 
 @pytest.mark.parametrize("recipe", ["w4a8g32", "w8a4g16", "w3a8g96", "w1.58a8g32", "w1a8g32"])
 def test_scales_of_groups(recipe: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(nn.Linear(192, 96), nn.ReLU(), nn.Linear(96, 40)).eval()
     x = torch.randn(3, 192)
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
@@ -163,19 +163,19 @@ def test_scales_of_files_take_as_much_as_in_the_file(kind: str, bits: float) -> 
     x = np.random.default_rng(0).standard_normal((3, inputs)).astype(np.float32)
     expected = program.run(x)[0]
     for threads in (1, 2):
-        found = fewbit.compile(program, name="net").run(x, threads=threads)[0]
-        np.testing.assert_array_equal(found, expected)
+        result = fewbit.compile(program, name="net").run(x, threads=threads)[0]
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_scales_of_groups_behind_an_image() -> None:
     """The columns of a weight stay in their groups, and so the image is turned."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 10)).eval()
     x = torch.randn(2, 3, 8, 8)
     recipe = {"default": "w8a8", "layers": {"2": "w4a8g36"}}
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy())
-    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+    result = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_array_equal(result, program.run(x.numpy())[0])
 
 
 @pytest.mark.parametrize("recipe", ["w4a8g2", "w4a8-asym", "w4afp", "wfpa8"])
@@ -183,12 +183,12 @@ def test_what_has_no_kernel_is_loops(block: nn.Module, recipe: str) -> None:
     layer = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
     x = torch.randn(3, 16)
     program = fewbit.quantize(layer, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy())
-    np.testing.assert_allclose(found, program.run(x.numpy())[0], rtol=1e-5, atol=1e-5)
+    result = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_allclose(result, program.run(x.numpy())[0], rtol=1e-5, atol=1e-5)
 
 
 def test_grouped_and_depthwise() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8),
         nn.ReLU(),
@@ -197,7 +197,7 @@ def test_grouped_and_depthwise() -> None:
     x = torch.randn(2, 8, 9, 7)
     for recipe in ("w8a8", "w2a8"):
         program = fewbit.quantize(model, recipe, example_inputs=(x,))
-        found = fewbit.compile(program, name="net")(x.numpy())
-        np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+        result = fewbit.compile(program, name="net")(x.numpy())
+        np.testing.assert_array_equal(result, program.run(x.numpy())[0])
     floats = fewbit.compile(model, example_inputs=(x,), name="net")(x.numpy())
     np.testing.assert_allclose(floats, model(x).detach(), atol=1e-5)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Quantization of activations as calls: the interpreter's bits, with any number of threads."""
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
@@ -56,7 +56,7 @@ def test_bits_are_the_interpreters(
 @pytest.mark.parametrize("batch", [1, 2])
 def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
     """One sample's is found; a grouped convolution is several calls, and leaves it to another."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(3, 20, 3, padding=1), nn.ReLU(),
         nn.Conv2d(20, 20, 3, padding=1, groups=20), nn.ReLU6(),
@@ -68,8 +68,8 @@ def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
     compiled = fewbit.compile(program, name="net")
     for threads in (1, 3):
-        found = compiled.run(x.numpy(), threads=threads)[0]
-        np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+        result = compiled.run(x.numpy(), threads=threads)[0]
+        np.testing.assert_array_equal(result, program.run(x.numpy())[0])
     text = lower(program, "linalg")
     # The image is short; of what four products give, the grouped one's magnitude is looked for.
     assert text.count("magnitudes") == 2 * (1 if batch == 1 else 4)

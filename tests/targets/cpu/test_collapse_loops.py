@@ -10,7 +10,7 @@ from fewbit.ir.bindings import parse_mlir
 from fewbit.passes.loops.collapse_loops import collapse_loops
 
 
-def collapsed(
+def collapse(
     maps: str, kinds: str, types: tuple[str, str], body: str = "%z = arith.addf %a, %b : f32"
 ) -> str:
     module = parse_mlir(f"""
@@ -38,7 +38,7 @@ def kinds_of(text: str) -> list[str]:
 
 
 def test_elementwise_is_one_loop() -> None:
-    text = collapsed(f"{ALL}, {ALL}", PARALLEL, ("memref<2x3x4xf32>", "memref<2x3x4xf32>"))
+    text = collapse(f"{ALL}, {ALL}", PARALLEL, ("memref<2x3x4xf32>", "memref<2x3x4xf32>"))
     assert kinds_of(text) == ["parallel"]
     assert "memref<24xf32>" in text
 
@@ -46,12 +46,12 @@ def test_elementwise_is_one_loop() -> None:
 def test_a_sum_over_two_dimensions_is_one_sum() -> None:
     kinds = '"parallel", "reduction", "reduction"'
     maps = f"{ALL}, affine_map<(i, j, k) -> (i)>"
-    text = collapsed(maps, kinds, ("memref<2x3x4xf32>", "memref<2xf32>"))
+    text = collapse(maps, kinds, ("memref<2x3x4xf32>", "memref<2xf32>"))
     assert kinds_of(text) == ["parallel", "reduction"]
 
 
 def test_dynamic_sizes() -> None:
-    text = collapsed(f"{ALL}, {ALL}", PARALLEL, ("memref<?x3x?xf32>", "memref<?x3x?xf32>"))
+    text = collapse(f"{ALL}, {ALL}", PARALLEL, ("memref<?x3x?xf32>", "memref<?x3x?xf32>"))
     assert kinds_of(text) == ["parallel"]
 
 
@@ -70,7 +70,7 @@ def test_dynamic_sizes() -> None:
     ],
 )
 def test_others_stay(maps: str, types: tuple[str, str]) -> None:
-    assert kinds_of(collapsed(maps, PARALLEL, types)) == ["parallel"] * 3
+    assert kinds_of(collapse(maps, PARALLEL, types)) == ["parallel"] * 3
 
 
 def test_a_loop_whose_number_is_used_stays() -> None:
@@ -78,5 +78,5 @@ def test_a_loop_whose_number_is_used_stays() -> None:
             %m = arith.index_cast %n : index to i32
             %f = arith.sitofp %m : i32 to f32
             %z = arith.addf %a, %f : f32"""
-    text = collapsed(f"{ALL}, {ALL}", PARALLEL, ("memref<2x3x4xf32>", "memref<2x3x4xf32>"), body)
+    text = collapse(f"{ALL}, {ALL}", PARALLEL, ("memref<2x3x4xf32>", "memref<2x3x4xf32>"), body)
     assert kinds_of(text) == ["parallel"] * 3

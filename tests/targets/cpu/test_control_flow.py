@@ -1,15 +1,23 @@
-# pyright: basic
 """Branches and loops in compiled programs: buffers that they hand on, and threads that take them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch._higher_order_ops.while_loop import while_loop
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
+
+cond: Callable[..., torch.Tensor] = cast(Any, torch).cond
+while_loop: Callable[..., tuple[torch.Tensor, ...]] = cast(
+    Any, import_module("torch._higher_order_ops.while_loop")
+).while_loop
 
 
 class Repeated(nn.Module):
@@ -38,14 +46,18 @@ class Either(nn.Module):
         self.one, self.other = nn.Linear(4, 6), nn.Linear(4, 6)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(
-            x.sum() > 0, lambda x: torch.relu(self.one(x)), lambda x: self.other(x) * 2, (x,)
-        )
+        def one(x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.one(x))
+
+        def other(x: torch.Tensor) -> torch.Tensor:
+            return self.other(x) * 2
+
+        return cond(x.sum() > 0, one, other, (x,))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_loop(threads: int) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Repeated().eval()
     x = torch.randn(3, 4)
     art = fewbit.compile(model, example_inputs=(x, torch.tensor(2)), name="net")
@@ -58,9 +70,9 @@ def test_loop(threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_branch(threads: int) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Either().eval()
     art = fewbit.compile(model, example_inputs=(torch.randn(3, 4),), name="net")
     for x in (torch.ones(3, 4), -torch.ones(3, 4)):
-        found = art(x.numpy(), threads=threads)
-        np.testing.assert_allclose(found, model(x).detach(), atol=1e-6)
+        result = art(x.numpy(), threads=threads)
+        np.testing.assert_allclose(result, model(x).detach(), atol=1e-6)

@@ -113,16 +113,16 @@ def test_two_libraries_in_one(artifact: Artifact, tmp_path: Path) -> None:
         '#include "net.h"\n#include "other.h"\n'
         'int main(void) { return net_use_variant("x86-64-v2") != 0 || other_variant() == net_variant(); }\n'
     )
-    made = tmp_path / "both"
+    path = tmp_path / "both"
     subprocess.run(
         [
             "gcc", "-Wall", "-Werror", f"-I{artifact.folder}", f"-I{other.folder}", str(source),
             str(artifact.folder / "libnet.a"), str(other.folder / "libother.a"),
-            "-lm", "-pthread", "-o", str(made),
+            "-lm", "-pthread", "-o", str(path),
         ],
         check=True,
     )  # fmt: skip
-    run(made)
+    run(path)
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")

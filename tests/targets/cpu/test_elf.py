@@ -24,8 +24,8 @@ def test_symbols_and_sections(name: str) -> None:
     module = parse_ir(TEXT)
     module.triple = isa.triple
     made = emit_object(module, isa)
-    found = {s.name: s for s in symbols(made) if not s.name.startswith((".", "_GLOBAL_"))}
-    assert found == {
+    results = {s.name: s for s in symbols(made) if not s.name.startswith((".", "_GLOBAL_"))}
+    assert results == {
         "table": Symbol("table", defined=True, hidden=True),
         "elsewhere": Symbol("elsewhere", defined=False, hidden=False),
         "seen": Symbol("seen", defined=True, hidden=False),

@@ -22,14 +22,14 @@ def test_a_large_splat_is_no_data_of_the_library(element: str, number: str) -> N
       func.return %1, %c : tensor<300x500x{element}>, tensor<300x500x{element}>
     }}"""
     program = Program(fewbit.parse(text))
-    made = fewbit.compile(program, "cpu")
-    assert sum(path.stat().st_size for path in made.folder.glob("*.so")) < 100_000
+    artifact = fewbit.compile(program, "cpu")
+    assert sum(path.stat().st_size for path in artifact.folder.glob("*.so")) < 100_000
     x = (
         np.random.default_rng(0)
         .integers(-9, 9, (300, 500))
         .astype(program.signature.inputs[0].dtype)
     )
-    for found, wanted in zip(made.run(x), program.run(x), strict=True):
+    for found, wanted in zip(artifact.run(x), program.run(x), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -40,5 +40,5 @@ def test_a_splat_of_gigabytes_is_compiled() -> None:
       %c = arith.constant dense<1.0> : {kind}
       func.return %c : {kind}
     }}"""
-    made = fewbit.compile(Program(fewbit.parse(text)), "cpu")
-    assert made.manifest.outputs[0].shape == (20000, 20000)
+    artifact = fewbit.compile(Program(fewbit.parse(text)), "cpu")
+    assert artifact.manifest.outputs[0].shape == (20000, 20000)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Integer-only programs: kernels give integers to one another, the interpreter's to the bit."""
 
 from __future__ import annotations
@@ -7,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.frontends import import_model
 from fewbit.ir.context import make_context
 from fewbit.models import create, zoo
@@ -25,7 +24,7 @@ from tests.targets.cpu import static_net
 
 def whole(name: str, recipe: str) -> Program:
     """A model of the zoo, on integers."""
-    torch.manual_seed(0)
+    manual_seed(0)
     example = zoo()[name].example_inputs
     program = import_model(create(name), example(1))
     Inline().apply(make_context(), program.module)

@@ -67,20 +67,20 @@ def test_any_name_becomes_an_identifier(name: str) -> None:
 )
 def test_fields_differ_from_one_another(ports: list[tuple[str, bool]]) -> None:
     specs = tuple(spec(name, None if dynamic else 3) for name, dynamic in ports)
-    made = interface_of(Signature("main", specs[::2], specs[1::2]), "net")
-    every = (*made.inputs, *made.outputs)
+    interface = interface_of(Signature("main", specs[::2], specs[1::2]), "net")
+    every = (*interface.inputs, *interface.outputs)
     fields = [field for port in every for field in (port.name, *port.dimensions)]
     assert len({field.upper() for field in fields}) == len(fields)
 
 
 def test_dynamic_and_static() -> None:
-    made = interface_of(
+    interface = interface_of(
         Signature("main", (spec("x", None, 4),), (spec("y", 2, 3), spec("z"))), "net"
     )
-    assert made.dynamic
-    assert made.inputs[0].dimensions == ["x_dim0"]
-    assert [port.elements for port in (*made.inputs, *made.outputs)] == [None, 6, 1]
-    assert made.functions == ("net_arena_bytes", "net_shapes", "net_run")
+    assert interface.dynamic
+    assert interface.inputs[0].dimensions == ["x_dim0"]
+    assert [port.elements for port in (*interface.inputs, *interface.outputs)] == [None, 6, 1]
+    assert interface.functions == ("net_arena_bytes", "net_shapes", "net_run")
 
 
 def test_type_that_c_does_not_have() -> None:
@@ -94,7 +94,7 @@ def test_errors_are_numbered_from_none() -> None:
 
 
 def test_name_of_the_entry_may_be_that_of_the_library() -> None:
-    """What is inside a library has names that no C identifier clashes with."""
+    """Names inside a library clash with no C identifier."""
     import fewbit
 
     x = np.arange(3, dtype=np.float32)
@@ -116,8 +116,8 @@ def test_threads_that_have_enough_to_do(worth: float, asked: int, used: int) -> 
 
 def test_work_grows_with_dimensions() -> None:
     interface = interface_of(Signature("main", (spec("x", None, 2),), (spec("y", 2),)), "net")
-    found = [_used(interface, Worth(0.25, 0.05), 8, rows) for rows in (1, 4, 12, 60, 10**9)]
-    assert found == [(1, 1), (2, 1), (4, 1), (8, 4), (8, 8)]
+    results = [_used(interface, Worth(0.25, 0.05), 8, rows) for rows in (1, 4, 12, 60, 10**9)]
+    assert results == [(1, 1), (2, 1), (4, 1), (8, 4), (8, 8)]
 
 
 def _used(interface: Interface, worth: Worth, asked: int, *dims: int) -> tuple[int, int]:

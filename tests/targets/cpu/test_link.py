@@ -44,9 +44,9 @@ def test_library_finds_what_it_calls(tmp_path: Path) -> None:
 def test_every_processor_has_a_library(name: str) -> None:
     isa = Isa.of(name)
     weights = objects.weights_object("net_weights", b"weights", isa)
-    made = link_shared([compiled(CALLS, isa, "net_exp"), weights], "libnet.so", isa)
-    strings = section(made, ".dynstr")
-    found = made[strings.offset : strings.offset + strings.size].split(b"\0")
+    library = link_shared([compiled(CALLS, isa, "net_exp"), weights], "libnet.so", isa)
+    strings = section(library, ".dynstr")
+    found = library[strings.offset : strings.offset + strings.size].split(b"\0")
     assert {b"libnet.so", b"libm.so.6", b"libc.so.6", b"exp", b"net_exp"} <= set(found)
     assert b"net_weights" not in found
 
@@ -62,13 +62,13 @@ def test_unknown_function_is_named() -> None:
     text = "declare void @elsewhere()\ndefine void @f() { call void @elsewhere() ret void }"
     with pytest.raises(UnsupportedError, match="calls 'elsewhere'"):
         link_shared([compiled(text, isa, "f")], "libf.so", isa)
-    made = link_shared([compiled(text, isa, "f")], "libf.so", isa, {"else": "libelse.so.1"})
-    assert b"libelse.so.1\0" in made
+    library = link_shared([compiled(text, isa, "f")], "libf.so", isa, {"else": "libelse.so.1"})
+    assert b"libelse.so.1\0" in library
 
 
 @pytest.mark.parametrize("soname", LIBRARIES)
 def test_libraries_have_what_we_take_from_them(soname: str) -> None:
-    """Where the system is one that we link for: newer functions may be missing from an older one."""
+    """An older system than the one that we link for may lack newer functions."""
     try:
         library = ctypes.CDLL(soname)
     except OSError:

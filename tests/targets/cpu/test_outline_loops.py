@@ -38,14 +38,14 @@ def names_in(module: Any) -> list[str]:
 def test_entry_calls_what_was_in_it() -> None:
     other = generic("%y", "%x").replace("arith.addf", "arith.mulf")
     module = parse(generic("%x", "%y") + other, "%x: memref<4096xf32>, %y: memref<4096xf32>")
-    made = outline_loops(module, "main")
-    assert [each.name for each in made] == ["main_000", "main_001"]
+    result = outline_loops(module, "main")
+    assert [each.name for each in result] == ["main_000", "main_001"]
     assert [n for n in names_in(module) if n != "arith.constant"] == [
         "func.call", "func.call", "func.return",
     ]  # fmt: skip
     assert module.operation.verify()
-    assert not made[0].overlaps
-    assert made[0].split == 0
+    assert not result[0].overlaps
+    assert result[0].split == 0
 
 
 def test_equal_loops_are_one_function() -> None:
@@ -54,9 +54,9 @@ def test_equal_loops_are_one_function() -> None:
         generic("%x", "%y") + generic("%y", "%x") + generic("%x", "%x"),
         "%x: memref<4096xf32>, %y: memref<4096xf32>",
     )
-    made = outline_loops(module, "main")
+    result = outline_loops(module, "main")
     assert names_in(module).count("func.call") == 3
-    assert len(made) == 2
+    assert len(result) == 2
     assert module.operation.verify()
 
 
@@ -71,14 +71,14 @@ def test_what_is_written_in_place_overlaps_itself() -> None:
     from fewbit.ir.bindings import run_upstream
 
     run_upstream(module, "func.func(linalg-generalize-named-ops)")
-    (made,) = outline_loops(module, "main")
-    assert made.overlaps
+    (result,) = outline_loops(module, "main")
+    assert result.overlaps
 
 
 def test_short_loops_are_left_to_one_thread() -> None:
     module = parse(generic("%x", "%y", 16), "%x: memref<16xf32>, %y: memref<16xf32>")
-    (made,) = outline_loops(module, "main")
-    assert made.split is None
+    (result,) = outline_loops(module, "main")
+    assert result.split is None
 
 
 def test_sums_are_never_split() -> None:
@@ -89,8 +89,8 @@ def test_sums_are_never_split() -> None:
     %s = arith.addf %a, %b : f32
     linalg.yield %s : f32
   }}"""
-    (made,) = outline_loops(parse(body, "%x: memref<99999xf32>, %y: memref<f32>"), "main")
-    assert made.split is None
+    (result,) = outline_loops(parse(body, "%x: memref<99999xf32>, %y: memref<f32>"), "main")
+    assert result.split is None
 
 
 def test_constants_go_along() -> None:

@@ -71,8 +71,8 @@ def check(processor: str, widths: tuple[str, ...], weights: tuple[str, ...], fol
         numbers(x, shape, seed) for seed, x in enumerate(widths) for shape in ((ROWS, DEPTH), IMAGE)
     ]
     artifact = fewbit.compile(tried, f"cpu:{processor}", folder / "net", name="net")
-    found = outputs(artifact, folder, tried, *given, threads=2)
-    for got, wanted in zip(found, tried.run(*given), strict=True):
+    result = outputs(artifact, folder, tried, *given, threads=2)
+    for got, wanted in zip(result, tried.run(*given), strict=True):
         assert np.array_equal(got, wanted)
 
 

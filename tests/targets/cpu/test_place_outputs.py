@@ -81,6 +81,6 @@ def test_states_and_results_of_kernels() -> None:
     )
     rng = np.random.default_rng(0)
     given = [rng.normal(size=size).astype(np.float32) for size in ((1, 8), (8, 8), (1, 8))]
-    found = fewbit.compile(program, name="net").run(*given, threads=2)
-    for got, wanted in zip(found, program.run(*given), strict=True):
+    results = fewbit.compile(program, name="net").run(*given, threads=2)
+    for got, wanted in zip(results, program.run(*given), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Memory as it was planned in real programs, seen in the code that comes out."""
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import pytest
 
 import fewbit
 from fewbit.ir.bindings import find_function, mlir_context
+from fewbit.ir.memref_views import VIEWS
 from fewbit.models import lenet_text
-from fewbit.passes.loops.outline_loops import VIEWS
 from fewbit.passes.memory.arena import Buffer, lower_bound, overlaps
 from fewbit.passes.memory.plan_memory import Arena, element_bytes
 from fewbit.pipeline.compilation import Compilation
@@ -56,7 +55,7 @@ def buffers_in(compilation: Compilation) -> tuple[list[Buffer], list[int]]:
             assert view.name == "memref.view"
             type = ir.MemRefType(view.results[0].type)
             size = prod(type.shape) * element_bytes(type.element_type)
-            used = []
+            used: list[int] = []
             for op in uses(view.results[0]):
                 while op not in times:
                     op = op.parent

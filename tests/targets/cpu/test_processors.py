@@ -24,7 +24,7 @@ RUNNABLE = [name for name in names() if Isa.of(name).runs_on(host_features())]
 
 
 def outputs(artifact: Artifact, folder: Path, program: Program, *arrays: Array, threads: int = 1) -> list[Array]:  # fmt: skip
-    """What the artifact computes, here or under an emulator; skips where neither can be done."""
+    """Run the artifact here or under an emulator; skip the test where neither can be done."""
     processor = artifact.manifest.target.partition(":")[2]
     if processor in RUNNABLE:
         return list(artifact.run(*arrays, threads=threads))
@@ -47,8 +47,8 @@ def test_same_numbers(tmp_path: Path, processor: str, bits: int | None) -> None:
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
     for rows, threads in ((1, 1), (40, 1), (40, 3)):
         given = inputs(rows)
-        found = outputs(artifact, tmp_path, program, *given, threads=threads)
-        for got, wanted in zip(found, program.run(*given), strict=True):
+        result = outputs(artifact, tmp_path, program, *given, threads=threads)
+        for got, wanted in zip(result, program.run(*given), strict=True):
             assert np.array_equal(got, wanted)
 
 
@@ -82,16 +82,16 @@ def test_lenet(tmp_path: Path, processor: str) -> None:
     program = lenet()
     x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "lenet", name="lenet")
-    (found,) = outputs(artifact, tmp_path, program, x)
-    assert np.array_equal(found, program.run(x)[0])
+    (result,) = outputs(artifact, tmp_path, program, x)
+    assert np.array_equal(result, program.run(x)[0])
 
 
 @pytest.mark.parametrize("processor", names())
 def test_static_scales(tmp_path: Path, processor: str) -> None:
     program, x = static_net.program("w8a8-static", batch=1), static_net.inputs(1)
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
-    (found,) = outputs(artifact, tmp_path, program, x)
-    assert np.array_equal(found, program.run(x)[0])
+    (result,) = outputs(artifact, tmp_path, program, x)
+    assert np.array_equal(result, program.run(x)[0])
 
 
 def test_library_for_another_processor_is_not_loaded(tmp_path: Path) -> None:

@@ -113,9 +113,9 @@ def test_the_command_line_makes_one(tmp_path: Path) -> None:
     folder = tmp_path / "net"
     command = ["compile", str(tmp_path / "net.mlir"), "--profile", "-o", str(folder)]
     assert guarded(run, command) == 0
-    made = fewbit.load(folder)
-    made(np.ones((2, 4), np.float32))
-    assert [row.calls for row in made.profile()] == [1]
+    loaded = fewbit.load(folder)
+    loaded(np.ones((2, 4), np.float32))
+    assert [row.calls for row in loaded.profile()] == [1]
 
 
 def test_without_a_profile_nothing_is_offered(tmp_path: Path) -> None:
@@ -188,7 +188,9 @@ def test_the_table_begins_with_nothing_counted() -> None:
 @pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
 def test_other_processors_run_what_counts(processor: str, tmp_path: Path) -> None:
     program = fewbit.Program(fewbit.parse(RELU))
-    made = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net", profile=True)
+    artifact = fewbit.compile(
+        program, f"cpu:{processor}", tmp_path / "net", name="net", profile=True
+    )
     x = np.array([[-1, 2, -3, 4], [5, -6, 7, -8]], np.float32)
-    (y,) = emulated(made, tmp_path, x, like=[x])
+    (y,) = emulated(artifact, tmp_path, x, like=[x])
     assert np.array_equal(y, np.maximum(x, 0))

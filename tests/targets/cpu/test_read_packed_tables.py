@@ -35,9 +35,9 @@ def weight_bytes(recipe: str | None, tokens: int, folder: Path, **options: Any) 
     if recipe is not None:
         program = fewbit.quantize(program, recipe)
     art = fewbit.compile(program, "cpu", folder, **options)
-    expected, found = program.run(given.numpy()), art(given.numpy())
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-5)
+    expected, result = program.run(given.numpy()), art(given.numpy())
+    np.testing.assert_array_equal(result[0], expected[0])
+    np.testing.assert_allclose(result[1], expected[1], rtol=1e-5, atol=1e-5)
     return art.manifest.weight_bytes
 
 

@@ -123,10 +123,10 @@ def test_sums_have_the_same_bits_on_all_processors(tmp_path: Path, processor: st
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
     for columns in (5, 16, 47, 192):
         x = np.random.default_rng(columns).standard_normal((7, columns)).astype(np.float32)
-        (found,) = outputs(artifact, tmp_path, program, x)
+        (result,) = outputs(artifact, tmp_path, program, x)
         (shared,) = outputs(artifact, tmp_path, program, x, threads=3)
-        assert np.array_equal(found, shared)
-        assert np.array_equal(found, x.sum(1, dtype=np.float64).astype(np.float32))
+        assert np.array_equal(result, shared)
+        assert np.array_equal(result, x.sum(1, dtype=np.float64).astype(np.float32))
 
 
 @pytest.mark.parametrize("processor", names())
@@ -135,10 +135,10 @@ def test_order_of_sums_of_products(tmp_path: Path, processor: str) -> None:
     program = row_sums("47", "tensor<47xf32>")
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
     x = np.random.default_rng(0).standard_normal((7, 47)).astype(np.float32)
-    (found,) = outputs(artifact, tmp_path, program, x, np.ones(47, np.float32))
-    assert np.allclose(found, in_lanes(x), rtol=0, atol=1e-5)
+    (result,) = outputs(artifact, tmp_path, program, x, np.ones(47, np.float32))
+    assert np.allclose(result, in_lanes(x), rtol=0, atol=1e-5)
     if processor.startswith("x86-64"):
-        assert np.array_equal(found, in_lanes(x))
+        assert np.array_equal(result, in_lanes(x))
 
 
 @pytest.mark.parametrize(("integer", "is_free"), [("i32", False), ("i8", True)])

@@ -87,5 +87,5 @@ def test_processes_without_stderr() -> None:
         "from fewbit.toolchain.remarks import without_remarks\n"
         "with without_remarks(): print('done')"
     )
-    found = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
-    assert found.stdout == b"done\n"
+    results = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
+    assert results.stdout == b"done\n"

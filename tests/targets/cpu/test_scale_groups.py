@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers with scales for groups of weights: the bits of the interpreter, whatever their shapes.
 
 The sum of each group is scaled and added in float32 in the order of the groups, so that there is
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 
 
 def assert_same_bits(model: nn.Module, x: torch.Tensor, recipe: str) -> None:
@@ -39,7 +39,7 @@ def assert_same_bits(model: nn.Module, x: torch.Tensor, recipe: str) -> None:
     ids=["image", "sequence", "one_output"],
 )
 def test_convolutions_add_groups_in_order(model: nn.Module, shape: tuple[int, ...]) -> None:
-    assert_same_bits(model, torch.randn(shape, generator=torch.manual_seed(0)), "w4a8g8")
+    assert_same_bits(model, torch.randn(shape, generator=manual_seed(0)), "w4a8g8")
 
 
 @st.composite
@@ -71,7 +71,7 @@ def layers(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], str]:
 
 @pytest.mark.parametrize("recipe", ["w2a8g16-offset", "w4a4g32-offset", "w5a8g8-offset-static"])
 def test_linear_layers_add_offsets_of_groups(recipe: str) -> None:
-    model, x = nn.Linear(96, 19), torch.randn(3, 96, generator=torch.manual_seed(0))
+    model, x = nn.Linear(96, 19), torch.randn(3, 96, generator=manual_seed(0))
     assert_same_bits(model, x, recipe)
 
 
@@ -80,13 +80,13 @@ def test_linear_layers_add_offsets_of_groups(recipe: str) -> None:
 )
 @pytest.mark.parametrize("rows", [(1,), (3,), (2, 9)], ids=str)
 def test_rows_have_scales_for_groups(recipe: str, rows: tuple[int, ...]) -> None:
-    model, x = nn.Linear(96, 19), torch.randn(*rows, 96, generator=torch.manual_seed(0))
+    model, x = nn.Linear(96, 19), torch.randn(*rows, 96, generator=manual_seed(0))
     assert_same_bits(model, x, recipe)
 
 
 def test_blocks_that_no_kernel_takes_are_loops() -> None:
     """Groups that are shorter than a step, and zero points."""
-    x = torch.randn(3, 64, generator=torch.manual_seed(0))
+    x = torch.randn(3, 64, generator=manual_seed(0))
     for recipe in ("w4a8g2-blocks", "w4a8g32-asym-blocks"):
         assert_same_bits(nn.Linear(64, 5), x, recipe)
 
@@ -94,7 +94,7 @@ def test_blocks_that_no_kernel_takes_are_loops() -> None:
 @pytest.mark.parametrize("group", [2, 32])
 def test_offsets_that_no_kernel_takes_are_loops(group: int) -> None:
     """Weights of 8 bits, and groups that are shorter than a step."""
-    x = torch.randn(3, 64, generator=torch.manual_seed(0))
+    x = torch.randn(3, 64, generator=manual_seed(0))
     recipe = "w8a8g32-offset" if group == 32 else "w4a8g2-offset"
     assert_same_bits(nn.Linear(64, 5), x, recipe)
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """The program after each stage, executed, against the interpreter on the program as it was given."""
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
 from tests.targets.cpu.stages import Array, after, run_linalg, run_llvm, run_mlir
@@ -60,7 +60,7 @@ def mlp() -> nn.Module:
 
 
 def imported(module: nn.Module, shape: tuple[int, ...], *, dynamic: bool = False) -> Program:
-    torch.manual_seed(0)
+    manual_seed(0)
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.2)
     shapes = ({0: torch.export.Dim("batch")},) if dynamic else None

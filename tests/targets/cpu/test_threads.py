@@ -28,10 +28,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Artifact:
 
 
 def switches(task: Path) -> int:
-    """How often a thread went to sleep."""
-    found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M)
-    assert found is not None
-    return int(found[1])
+    """Return how often a thread went to sleep."""
+    match = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M)
+    assert match is not None
+    return int(match[1])
 
 
 def test_single_call_leaves_workers_asleep(small: Artifact) -> None:

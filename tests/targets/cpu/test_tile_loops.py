@@ -1,10 +1,9 @@
-# pyright: basic
 """Loop nests in tiles: the IR that is made, and the same bits as without."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.passes.loops import tile_loops as tiled
 from fewbit.passes.loops import tile_sizes
 from fewbit.passes.loops.tile_loops import tile_loops
@@ -30,7 +30,7 @@ FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow])
 
 
 @contextmanager
-def tiling(*levels: str, smallest: int = 1) -> Iterator[None]:
+def tiling(*levels: str, smallest: int = 1) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiled, "tile_loops", partial(tile_loops, levels=levels))
         patch.setattr(tile_sizes, "WORTH_TILING", smallest)
@@ -93,7 +93,7 @@ def values(shape: tuple[int, ...], element: str = "f64", seed: int = 0) -> np.nd
 
 
 def same_bits(program: Program, *inputs: np.ndarray, levels: tuple[str, ...] = ("linalg",)) -> None:
-    """With tiles and without, for any number of threads."""
+    """Compare runs with tiles and without, for any number of threads."""
     with tiling():
         (expected, *_) = fewbit.compile(program).run(*inputs)
     with tiling(*levels):
@@ -178,7 +178,7 @@ def test_products_of_any_size(sizes: tuple[int, int, int], element: str) -> None
 @FEW
 @given(data=st.data())
 def test_dimensions_in_any_order(data: st.DataObject) -> None:
-    """With a factor that is one number, one that is a row, and sizes that the run knows or not."""
+    """Factors are one number, one that is a row; the run knows the sizes or not."""
     rank = data.draw(st.integers(2, 4))
     sizes = data.draw(st.lists(st.integers(1, 20), min_size=rank, max_size=rank))
     order = data.draw(st.permutations(range(rank)))
@@ -193,11 +193,13 @@ def test_dimensions_in_any_order(data: st.DataObject) -> None:
     with tiling("linalg"):
         artifact = fewbit.compile(program)
     for threads in (1, 3):
-        found = artifact(x, row, one, threads=threads)
-        np.testing.assert_array_equal(found, expected(x, row, one))
+        result = artifact(x, row, one, threads=threads)
+        np.testing.assert_array_equal(result, expected(x, row, one))
 
 
-def permuted(sizes: list[int], order: list[int], element: str, dynamic: bool):
+def permuted(
+    sizes: list[int], order: list[int], element: str, dynamic: bool
+) -> tuple[Program, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]]:
     rank = len(sizes)
     loops = ", ".join(f"d{i}" for i in range(rank))
     # Axis `a` of the input is axis `order.index(a)` of the output.
@@ -256,7 +258,7 @@ COLUMNS = (Columns(), (3, 40, 50), torch.float32)
 def test_models(
     module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype, dynamic: bool
 ) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     x = torch.randn(shape).to(dtype)
     shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
     program = fewbit.import_model(module.to(dtype).eval(), (x,), shapes)

@@ -32,7 +32,7 @@ def access(sizes: Sizes, loops: tuple[int, ...], width: int = 4) -> Access:
 
 
 def copy(sizes: Sizes, read: tuple[int, ...], *, plain: bool = True) -> Nest:
-    """What is written in the order of loops, and read with them in another."""
+    """Return a nest that writes in the order of loops, and reads in another."""
     kinds: tuple[Kind, ...] = ("parallel",) * len(sizes)
     written = access(sizes, tuple(range(len(sizes))))
     return Nest(kinds, sizes, (access(sizes, read),), (written,), True, plain)

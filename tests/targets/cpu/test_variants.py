@@ -188,8 +188,8 @@ def test_same_numbers(home: Path, bits: int | None) -> None:
         artifact.use_variant(variant.name)
         for rows, threads in ((1, 1), (40, 3)):
             given = inputs(rows)
-            found, wanted = artifact.run(*given, threads=threads), program.run(*given)
-            assert all(map(np.array_equal, found, wanted)), variant.name
+            results, wanted = artifact.run(*given, threads=threads), program.run(*given)
+            assert all(map(np.array_equal, results, wanted)), variant.name
 
 
 @pytest.mark.slow

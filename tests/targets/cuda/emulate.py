@@ -1,4 +1,3 @@
-# pyright: basic
 """Executes plans for GPUs on the processor: generated loops as the C++ that they are, compiled by the
 machine's own compiler; layers by torch, from their description in the plan."""
 
@@ -9,14 +8,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.kernels.cuda.convolution import Convolution
-from fewbit.kernels.cuda.few_bit import FewBitMatmul, _shifts
+from fewbit.kernels.cuda.few_bit import FewBitMatmul, shifts_of
 from fewbit.kernels.cuda.unfold import Unfold
 from fewbit.numerics.widths import Width
 from fewbit.pipeline.compilation import Compilation
@@ -55,8 +56,7 @@ class Steps:
             getattr(self, f"_{step['step']}", self._layer)(step)
 
     def _array(self, buffer: str, offset: int, dtype: Any, shape: Any) -> np.ndarray:
-        count = int(np.prod(shape))
-        size = np.dtype(dtype).itemsize * count
+        size = np.dtype(dtype).itemsize * prod(shape)
         return self.memory[buffer][offset : offset + size].view(dtype).reshape(shape)
 
     def _operand(self, step: dict[str, Any], name: str, dtype: Any, shape: Any) -> np.ndarray:
@@ -91,7 +91,7 @@ class Steps:
         b, h, sq, sk, d = map(int, step["problem"].split(",")[0].split("x"))
         kv = int((re.findall(r",kv(\d+)", step["problem"]) or [h])[0])
         sizes = {"q": (b, h, sq, d), "y": (b, h, sq, d), "k": (b, kv, sk, d), "v": (b, kv, sk, d)}
-        got = {}
+        got: dict[str, np.ndarray] = {}
         for i, (name, shape) in enumerate((n, sizes[n]) for n in "qkvy"):
             steps = (shape[1] * shape[2] * d, shape[2] * d, d)
             steps = step["strides"][i] if step["strides"] else steps
@@ -99,7 +99,7 @@ class Steps:
             memory = self.memory[buffer][offset:][: (self.memory[buffer].size - offset) // 2 * 2]
             strides = [2 * s for s in (*steps, 1)]
             got[name] = np.lib.stride_tricks.as_strided(memory.view(np.float16), shape, strides)
-        q, k, v = (torch.from_numpy(got[n].astype(np.float64)) for n in "qkv")
+        q, k, v = (from_numpy(got[n].astype(np.float64)) for n in "qkv")
         k, v = (t.repeat_interleave(h // kv, 1) for t in (k, v))
         causal = ",causal" in step["problem"]
         y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
@@ -122,7 +122,7 @@ class Steps:
         got["y"][...] = weights / weights.sum(-1, keepdims=True) @ values
 
     def _unfold(self, step: dict[str, Any]) -> None:
-        """As the kernel's text says, index by index."""
+        """Go by the kernel's text, index by index."""
         p = Unfold(Convolution.parse(step["problem"]).of(step["dtype"], "nhwc"))
         shapes = {name: b.shape for name, b in p.buffers().items()}
         x = self._operand(step, "x", np.float32, shapes["x"])
@@ -151,18 +151,18 @@ class Steps:
         got = {
             n: self._array(at[0], at[1], dtypes[n], shapes[n]) for n, at in step["operands"].items()
         }
-        x = torch.from_numpy(got["x"].copy()).double().permute(0, 3, 1, 2)
+        x = from_numpy(got["x"].copy()).double().permute(0, 3, 1, 2)
         if step["step"] == "max_pool":
             y = torch.nn.functional.max_pool2d(x, (p.kh, p.kw), p.stride, p.padding)
         else:
-            w = torch.from_numpy(got["w"].copy()).double()
+            w = from_numpy(got["w"].copy()).double()
             w = w.permute(2, 0, 1)[:, None] if w.ndim == 3 else w.permute(0, 3, 1, 2)
             y = torch.nn.functional.conv2d(x, w, None, p.stride, p.padding, p.dilation, p.groups)
         y = y.permute(0, 2, 3, 1)
         if "bias" in got:
-            y = y + torch.from_numpy(got["bias"].copy()).double()
+            y = y + from_numpy(got["bias"].copy()).double()
         if "add" in got:
-            y = y + torch.from_numpy(got["add"].copy()).double()
+            y = y + from_numpy(got["add"].copy()).double()
         low, high = step["bounds"]
         got["y"][...] = y.clamp(low, high).numpy() if (low, high) != (None, None) else y.numpy()
 
@@ -206,7 +206,7 @@ def decoded(problem: FewBitMatmul, words: np.ndarray) -> np.ndarray:
     per, loads = 4 // unit, problem.depth // (2 * problem.step)
     quarters = words.reshape(problem.blocks, -1, problem.words // 4, 32, 4).swapaxes(2, 3)
     lanes = quarters.reshape(problem.blocks, -1, 32, problem.words)
-    fields = lanes[..., None, None] >> _shifts(bits, per) & np.uint32((1 << bits) - 1)
+    fields = lanes[..., None, None] >> shifts_of(bits, per) & np.uint32((1 << bits) - 1)
     split = fields.reshape(problem.blocks, -1, 8, 4, loads, 2, 2, 2, per)
     split = split.transpose(0, 7, 2, 1, 4, 3, 5, 6, 8)
     if problem.narrow:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Few-bit products, attention and first convolutions inside programs, executed on the processor."""
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.kernels.cuda.arch import AMPERE, HOPPER, TURING
+from fewbit.base.typed_torch import from_numpy
+from fewbit.kernels.cuda.arch import AMPERE, HOPPER, TURING, Arch
+from fewbit.pipeline.compilation import Compilation
 from tests.targets.cuda.emulate import COMPILER, Emulated
 from tests.targets.cuda.test_programs import compile_model, relative
 
@@ -25,7 +26,7 @@ def slow(*values: object) -> object:
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
-def steps_of(compilation) -> list[str]:
+def steps_of(compilation: Compilation) -> list[str]:
     return [step["step"] for step in compilation.module.described]
 
 
@@ -45,7 +46,7 @@ class Linears(nn.Module):
 )
 def test_few_bit_weights_stay_few_bits_and_sums_exact(recipe: str, tmp_path: Path) -> None:
     x = RNG.standard_normal((3, 288)).astype(np.float32)
-    program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
+    program = fewbit.import_model(Linears(), example_inputs=(from_numpy(x),))
     compilation, program = compile_model(program, recipe)
     assert steps_of(compilation).count("few_bit") == 2
     np.testing.assert_array_equal(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0])
@@ -67,7 +68,7 @@ def test_scales_of_groups_and_float_activations(
     recipe: object, precision: str, tolerance: float, tmp_path: Path
 ) -> None:
     x = RNG.standard_normal((2, 5, 288)).astype(np.float32)
-    program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
+    program = fewbit.import_model(Linears(), example_inputs=(from_numpy(x),))
     compilation, program = compile_model(program, recipe, precision=precision)
     steps = [step for step in compilation.module.described if step["step"] == "few_bit"]
     assert len(steps) == (1 if "96" in str(recipe) else 2)
@@ -95,7 +96,9 @@ def test_packed_weights_are_as_small_as_they_should_be() -> None:
 class Attended(nn.Module):
     """Projections, attention, and a projection again."""
 
-    def __init__(self, width: int = 64, heads: int = 4, causal: bool = False, joined=True) -> None:
+    def __init__(
+        self, width: int = 64, heads: int = 4, causal: bool = False, joined: bool = True
+    ) -> None:
         super().__init__()
         self.heads, self.causal, self.joined = heads, causal, joined
         self.qkv = nn.Linear(width, 3 * width)
@@ -112,9 +115,9 @@ class Attended(nn.Module):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("arch", [HOPPER, slow(AMPERE), slow(TURING)], ids=lambda a: a.name)
-def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
+def test_attention_is_one_call(causal: bool, arch: Arch, tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
-    program = fewbit.import_model(Attended(causal=causal), (torch.from_numpy(x),))
+    program = fewbit.import_model(Attended(causal=causal), (from_numpy(x),))
     compilation, _ = compile_model(program, arch=arch, precision="f16")
     steps = steps_of(compilation)
     has_triton = find_spec("triton") is not None
@@ -127,7 +130,7 @@ def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_heads_that_are_split_one_by_one(tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
-    program = fewbit.import_model(Attended(joined=False), (torch.from_numpy(x),))
+    program = fewbit.import_model(Attended(joined=False), (from_numpy(x),))
     compilation, _ = compile_model(program, precision="f16")
     assert steps_of(compilation) == ["loops", "conv2d", "attention", "conv2d", "loops"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
@@ -144,7 +147,7 @@ def test_torchs_own_module(tmp_path: Path) -> None:
             return self.attention(x, x, x, need_weights=False)[0]
 
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
-    program = fewbit.import_model(Net().eval(), (torch.from_numpy(x),))
+    program = fewbit.import_model(Net().eval(), (from_numpy(x),))
     compilation, _ = compile_model(program, precision="f16")
     assert "attention" in steps_of(compilation)
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
@@ -160,7 +163,7 @@ class Scaled(nn.Module):
 def test_other_scales_and_fewer_heads_of_keys(tmp_path: Path) -> None:
     shapes = (1, 4, 5, 16), (1, 2, 21, 16), (1, 2, 21, 16)
     given = [RNG.standard_normal(shape).astype(np.float32) for shape in shapes]
-    program = fewbit.import_model(Scaled(), tuple(map(torch.from_numpy, given)))
+    program = fewbit.import_model(Scaled(), tuple(map(from_numpy, given)))
     compilation, _ = compile_model(program, precision="f16")
     assert "attention" in steps_of(compilation)
     assert relative(Emulated(compilation, tmp_path)(*given)[0], program.run(*given)[0]) < 4e-3
@@ -174,7 +177,7 @@ def test_images_of_few_channels_are_spread(
 ) -> None:
     x = RNG.standard_normal((2, 3, 23, 20)).astype(np.float32)
     net = nn.Sequential(nn.Conv2d(3, 8, k, stride, padding), nn.ReLU())
-    program = fewbit.import_model(net, (torch.from_numpy(x),))
+    program = fewbit.import_model(net, (from_numpy(x),))
     compilation, _ = compile_model(program, precision="f16")
     assert steps_of(compilation)[:2] == ["unfold", "conv2d"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 2e-3
@@ -186,7 +189,7 @@ def test_small_loops_are_one_launch(tmp_path: Path) -> None:
             return torch.softmax(nn.functional.layer_norm(x, (96,)), 1), y + 1, y.t() * 2
 
     given = [RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 96), (80, 90))]
-    program = fewbit.import_model(Net(), tuple(map(torch.from_numpy, given)))
+    program = fewbit.import_model(Net(), tuple(map(from_numpy, given)))
     compilation, _ = compile_model(program)
     steps = compilation.module.described
     assert len(steps) < 4
@@ -220,7 +223,7 @@ def test_products_of_one_input_are_one(
     recipe: str | None, precision: str, tolerance: float, tmp_path: Path
 ) -> None:
     x = RNG.standard_normal((2, 64)).astype(np.float32)
-    program = fewbit.import_model(Gated(), (torch.from_numpy(x),))
+    program = fewbit.import_model(Gated(), (from_numpy(x),))
     compilation, program = compile_model(program, recipe, precision=precision)
     products = [s for s in compilation.module.described if s["step"] in ("conv2d", "few_bit")]
     assert len(products) == 2

@@ -1,14 +1,15 @@
-# pyright: basic
 """Artifacts for GPUs: files, plans that fit together, and what is refused."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch_mlir.ir import StringAttr  # pyright: ignore[reportAttributeAccessIssue]
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 
 import fewbit
@@ -27,7 +28,7 @@ from tests.targets.cuda.test_layers import Attended
 
 def has_nvrtc() -> bool:
     try:
-        nvrtc._library()
+        nvrtc._library()  # pyright: ignore[reportPrivateUsage]
     except MissingToolError:
         return False
     return True
@@ -41,19 +42,19 @@ needs_nvrtc = pytest.mark.skipif(not has_nvrtc(), reason="NVRTC is not installed
     ("arch", "precision"), [("sm_75", "f16"), ("sm_80", "tf32"), ("sm_90", "f16")]
 )
 def test_plans_fit_together(arch: str, precision: str, tmp_path: Path) -> None:
-    made = fewbit.compile("zoo:lenet", f"cuda:{arch}", tmp_path / "lenet", precision=precision)
+    artifact = fewbit.compile("zoo:lenet", f"cuda:{arch}", tmp_path / "lenet", precision=precision)
     folder = open_folder(tmp_path / "lenet")
     plan = read_plan(folder)
     assert plan.arch.startswith(arch)
-    assert made.manifest.options["precision"] == precision
-    assert made.manifest.inputs[0].shape == (1, 1, 28, 28)
-    assert len(plan.images) == sum(name.endswith(".cubin") for name in made.manifest.files)
+    assert artifact.manifest.options["precision"] == precision
+    assert artifact.manifest.inputs[0].shape == (1, 1, 28, 28)
+    assert len(plan.images) == sum(name.endswith(".cubin") for name in artifact.manifest.files)
     for launch in plan.launches:
         assert launch.symbol.encode() in plan.images[launch.image]
         for argument in launch.arguments:
             if isinstance(argument, Pointer | TensorMap):
                 assert 0 <= argument.offset < plan.buffers[argument.buffer].bytes
-    steps = json.loads((made.folder / "plan.json").read_text())["steps"]
+    steps = json.loads((artifact.folder / "plan.json").read_text())["steps"]
     assert sum(step.get("launches", 1) for step in steps) == len(plan.launches)
 
 
@@ -79,11 +80,11 @@ def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
     database = Database(tmp_path / "tuning.db")
     key = layer_key(layer.problem, HOPPER)
     database.put(Result(key, schedule, 0.5, 0.0, 1e-5, 3, "measured"))
-    steps = {}
+    steps: dict[str, Any] = {}
     for tuning in ("none", str(database.path)):
         folder = tmp_path / tuning[-4:]
-        made = fewbit.compile(program, "cuda:sm_90", folder, precision="f16", tuning_db=tuning)
-        plan = json.loads((made.folder / "plan.json").read_text())
+        artifact = fewbit.compile(program, "cuda:sm_90", folder, precision="f16", tuning_db=tuning)
+        plan = json.loads((artifact.folder / "plan.json").read_text())
         (steps[tuning],) = (step for step in plan["steps"] if step["step"] == "attention")
     usual, tuned = steps.values()
     assert usual["config"] == dict(layer.config)
@@ -93,7 +94,7 @@ def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("stage", ["mico", "kernel", "linalg"])
 def test_a_pass_that_breaks_the_program_is_found_at_once(stage: str) -> None:
-    def drop_return(module) -> None:
+    def drop_return(module: ModuleOp) -> None:
         for op in list(module.walk()):
             if isinstance(op, ReturnOp):
                 op.detach()
@@ -103,7 +104,7 @@ def test_a_pass_that_breaks_the_program_is_found_at_once(stage: str) -> None:
 
 
 def test_a_pass_that_breaks_memory_is_found_at_once() -> None:
-    def call_nobody(module) -> None:
+    def call_nobody(module: Any) -> None:
         """Renames what is called, and leaves the calls."""
         for op in module.body.operations:
             if "sym_name" in op.attributes and op.regions and not list(op.regions[0]):

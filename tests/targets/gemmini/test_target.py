@@ -58,7 +58,7 @@ def quantized(name: str, recipe: str) -> Program:
 
 @pytest.fixture(scope="module")
 def lenet(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """With the seed's scheme, and two samples of a batch that only the run knows."""
+    """Compile with the seed's scheme, and two samples of a batch that only the run knows."""
     program = quantized("lenet", "[[8,6,6,4,4],[8,8,8,8,8]]")
     return compiled(program, tmp_path_factory.mktemp("lenet") / "net", example("lenet", 2))
 
@@ -71,7 +71,7 @@ def test_lenet(lenet: Compiled) -> None:
 
 
 def test_a_run_begins_with_one_flush(lenet: Compiled) -> None:
-    """As programs written with gemmini.h do: funct 7, and nothing to skip."""
+    """Programs written with gemmini.h do so: funct 7, and nothing to skip."""
 
     class Noting(Layered):
         def __init__(self, *given: Any) -> None:
@@ -97,8 +97,8 @@ def test_a_run_begins_with_one_flush(lenet: Compiled) -> None:
 
 
 def test_what_sends_nothing_does_not_flush(tmp_path: Path) -> None:
-    made = compiled(fewbit.import_model("zoo:lenet"), tmp_path / "net", example("lenet"))
-    assert made.execution.events.counts["commands"] == 0
+    net = compiled(fewbit.import_model("zoo:lenet"), tmp_path / "net", example("lenet"))
+    assert net.execution.events.counts["commands"] == 0
 
 
 def test_unicorn_sends_the_same_commands(lenet: Compiled) -> None:
@@ -110,23 +110,23 @@ def test_unicorn_sends_the_same_commands(lenet: Compiled) -> None:
 
 
 def test_resnet8(tmp_path: Path) -> None:
-    made = compiled(quantized("resnet8", "w8a8"), tmp_path / "net", example("resnet8"))
-    assert np.array_equal(made.execution.outputs[0], made.wanted)
-    assert made.execution.events.counts["macs"] == 12_501_632
+    net = compiled(quantized("resnet8", "w8a8"), tmp_path / "net", example("resnet8"))
+    assert np.array_equal(net.execution.outputs[0], net.wanted)
+    assert net.execution.events.counts["macs"] == 12_501_632
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["w8a8", "w4a4", "w1a1", "[[8,8,3,1.58,1],[8,8,6,4,5]]"])
 def test_few_bits_are_bytes_with_their_own_scales(recipe: str, tmp_path: Path) -> None:
-    made = compiled(quantized("lenet", recipe), tmp_path / "net", example("lenet", 3))
-    assert np.array_equal(made.execution.outputs[0], made.wanted)
+    net = compiled(quantized("lenet", recipe), tmp_path / "net", example("lenet", 3))
+    assert np.array_equal(net.execution.outputs[0], net.wanted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ds-cnn", "mlp", "kws-conv1d"])
 def test_what_the_accelerator_cannot_run_is_the_hosts(name: str, tmp_path: Path) -> None:
-    made = compiled(quantized(name, "w8a8"), tmp_path / "net", example(name))
-    np.testing.assert_allclose(made.execution.outputs[0], made.wanted, rtol=1e-5, atol=1e-6)
+    net = compiled(quantized(name, "w8a8"), tmp_path / "net", example(name))
+    np.testing.assert_allclose(net.execution.outputs[0], net.wanted, rtol=1e-5, atol=1e-6)
 
 
 def integers(name: str, recipe: str) -> Program:
@@ -138,9 +138,9 @@ def integers(name: str, recipe: str) -> Program:
 
 def test_one_multiplier_is_the_accelerators(tmp_path: Path) -> None:
     program = integers("lenet", "w8a8-tensor-static")
-    made = compiled(program, tmp_path / "net", 3 * example("lenet"))
-    assert np.array_equal(made.execution.outputs[0], made.wanted)
-    kinds = {layer.name: layer.counts for layer in made.execution.events.layers}
+    net = compiled(program, tmp_path / "net", 3 * example("lenet"))
+    assert np.array_equal(net.execution.outputs[0], net.wanted)
+    kinds = {layer.name: layer.counts for layer in net.execution.events.layers}
     # Bytes leave, and no sums: 6 channels of 12 x 12 pixels, which are pooled already.
     assert list(kinds) == ["conv1", "conv2", "fc1", "fc2", "fc3"]
     assert kinds["conv1"]["bytes written"] == 6 * 12 * 12
@@ -150,8 +150,8 @@ def test_one_multiplier_is_the_accelerators(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["w8a8-static", "w8a8-tensor-static", "w4a4-static"])
 def test_resnet8_on_integers(recipe: str, tmp_path: Path) -> None:
-    made = compiled(integers("resnet8", recipe), tmp_path / "net", example("resnet8"))
-    assert np.array_equal(made.execution.outputs[0], made.wanted)
+    net = compiled(integers("resnet8", recipe), tmp_path / "net", example("resnet8"))
+    assert np.array_equal(net.execution.outputs[0], net.wanted)
 
 
 def test_legal_layers() -> None:

@@ -1,9 +1,9 @@
 """QEMU's processor (by the package unicorn) in the place of our simulator, memory shared with it."""
-# pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from fewbit.riscv import elf
@@ -25,9 +25,8 @@ class UnicornMachine:
     """What the program that runs on it needs of a `Machine`."""
 
     def __init__(self, program: bytes, memory_bytes: int, model: Model) -> None:
-        import unicorn
-        from unicorn import riscv_const as r
-
+        unicorn: Any = import_module("unicorn")
+        r: Any = import_module("unicorn.riscv_const")
         self.r, self.model = r, model
         self.plain = Machine(64, memory_bytes, model)
         self.plain.load(program)

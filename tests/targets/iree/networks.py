@@ -1,14 +1,15 @@
-# pyright: basic
 """A network with a layer of every width, all reading one input: one compilation tries them all."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.program.program import Program
 
 WIDTHS = ("1", "1.58", "2", "3", "4", "5", "6", "7", "8")
@@ -31,7 +32,7 @@ def linear(inputs: int = 61, outputs: int = 53) -> Program:
 
 def convolutions() -> Program:
     """Odd sizes, and each width with another stride, padding, dilation or group."""
-    forms: list[dict] = [
+    forms: list[dict[str, Any]] = [
         {"stride": (2, 1)}, {"padding": (1, 2)}, {"dilation": 2, "padding": 2}, {"groups": 7},
         {"groups": 7, "stride": 2, "padding": 1}, {}, {"padding": 1}, {"stride": 3}, {"dilation": (1, 3)},
     ]  # fmt: skip
@@ -42,7 +43,7 @@ def convolutions() -> Program:
 
 
 def _quantized(layers: Sequence[nn.Module], shape: tuple[int, ...]) -> Program:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = EveryWidth(layers).eval()
     recipe = {
         "version": 1,

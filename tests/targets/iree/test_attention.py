@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention and layer norms, on which data tiling of IREE 3.13 needs flags of ours."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 
 
 class Attention(nn.Module):
@@ -30,7 +30,7 @@ class Block(nn.Module):
 
 
 def test_attention_of_any_batch() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     inputs = tuple(torch.randn(3, 2, 17, 8) for _ in range(3))
     batch = torch.export.Dim("batch", min=1, max=64)
     sizes = tuple({0: batch} for _ in inputs)
@@ -38,12 +38,12 @@ def test_attention_of_any_batch() -> None:
     art = fewbit.compile(fewbit.import_model(exported), "iree-cpu", name="attention")
     for count in (1, 3):
         some = [x[:count] for x in inputs]
-        found = art(*(x.numpy() for x in some))
-        np.testing.assert_allclose(found, Attention()(*some).numpy(), atol=1e-5)
+        result = art(*(x.numpy() for x in some))
+        np.testing.assert_allclose(result, Attention()(*some).numpy(), atol=1e-5)
 
 
 def test_odd_rows_are_normed_in_tiles(capsys: pytest.CaptureFixture[str]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     block, x = Block().eval(), torch.randn(1, 65, 192)
     art = fewbit.compile(fewbit.import_model(block, (x,)), "iree-cpu", name="block")
     assert "without data tiling" not in capsys.readouterr().err

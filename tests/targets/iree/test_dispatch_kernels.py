@@ -1,8 +1,8 @@
-# pyright: basic
 """Layers computed by our kernels inside of IREE's modules: the interpreter's numbers, to the bit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.cost.layers import made_up_inputs
@@ -37,11 +38,11 @@ def lenet() -> Program:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """By the command line."""
-    made = tmp_path_factory.mktemp("kernels") / "lenet"
-    argv = ["compile", "zoo:lenet", "-r", RECIPE, "-t", "iree-cpu", "--kernels", "-o", str(made)]
+    """Compile by the command line."""
+    path = tmp_path_factory.mktemp("kernels") / "lenet"
+    argv = ["compile", "zoo:lenet", "-r", RECIPE, "-t", "iree-cpu", "--kernels", "-o", str(path)]
     assert guarded(run, argv) == 0
-    return made
+    return path
 
 
 @pytest.mark.slow
@@ -50,13 +51,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [linear, lambda: linear(25, 31), lambda: linear(3, 1), convolutions],
     ids=["linear", "linear-25", "linear-3", "convolutions"],
 )
-def test_every_width(make) -> None:
+def test_every_width(make: Callable[[], Program]) -> None:
     program = make()
     inputs = made_up_inputs(program)
     art = fewbit.compile(program, "iree-cpu", name="net", kernels=True)
-    found, expected = art.run(*inputs), program.run(*inputs)
+    results, expected = art.run(*inputs), program.run(*inputs)
     shared = art.run(*inputs, threads=2)
-    for width, a, b, c in zip(WIDTHS, found, expected, shared, strict=True):
+    for width, a, b, c in zip(WIDTHS, results, expected, shared, strict=True):
         np.testing.assert_array_equal(a, b, err_msg=f"weights of {width} bits")
         np.testing.assert_array_equal(c, b, err_msg=f"weights of {width} bits, two threads")
 
@@ -70,8 +71,8 @@ def test_layers_of_several_widths_and_any_batch(folder: Path, lenet: Program) ->
 
 
 def test_layers_are_dispatches_of_kernels(folder: Path) -> None:
-    found = dispatches_of(open_folder(folder))
-    products = {each.layer: each for each in found if each.macs}
+    dispatches = dispatches_of(open_folder(folder))
+    products = {each.layer: each for each in dispatches if each.macs}
     assert {name: products[name].macs for name in LAYERS} == {
         "conv1": 6 * 24 * 24 * 25,
         "conv2": 16 * 8 * 8 * 150,
@@ -97,7 +98,7 @@ def test_stop_and_go_on(lenet: Program, folder: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 2])
 def test_long_rows_are_quantized_by_two_dispatches(batch: int) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 3), nn.Conv2d(5, 6, 3)).eval()
     x = torch.randn(batch, 3, 64, 64)
     recipe = {"version": 1, "layers": {"0": "w8a8", "1": "w2a2", "2": "w4a8"}}

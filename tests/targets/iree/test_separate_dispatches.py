@@ -1,4 +1,3 @@
-# pyright: basic
 """Programs whose ops IREE 3.13 fuses wrongly, or fails to fuse, without barriers of ours."""
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from torch.nn.functional import (
 )
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.runtime import Artifact
 
 
@@ -134,7 +134,7 @@ def join_reshaped_elements(x: Tensor) -> Tensor:
     ids=lambda function: function.__name__,
 )
 def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     x = torch.randn(9, 7)
     art = fewbit.compile(fewbit.import_model(Function(function), (x,)), "iree-cpu", name="net")
     check(art, function, x)
@@ -184,8 +184,8 @@ def test_a_slice_of_single_elements_is_convolved() -> None:
         [numpy_helper.from_array(weight, "w")],
     )
     program = fewbit.import_model(helper.make_model(graph))
-    found = fewbit.compile(program, "iree-cpu", name="net")(x)
-    np.testing.assert_allclose(found[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
+    result = fewbit.compile(program, "iree-cpu", name="net")(x)
+    np.testing.assert_allclose(result[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
 
 
 def test_each_run_sorts_anew() -> None:

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from torch import Tensor
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from tests.frontends.torch.agreement import Function
 
 ZERO = torch.tensor(0)
@@ -56,7 +57,7 @@ def test_writes_into_scalars(function: Callable[[Tensor], Tensor]) -> None:
 
 
 def check(function: Callable[[Tensor], Tensor]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     x = torch.randn(3)
     art = fewbit.compile(fewbit.import_model(Function(function), (x,)), "iree-cpu", name="net")
     for given in (x, -x):

@@ -1,4 +1,3 @@
-# pyright: basic
 """Programs for IREE: artifacts, phases to stop at and go on from, dispatches, devices."""
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ def test_threads_and_devices_give_the_same_bits(art: Artifact) -> None:
 def test_calls_at_the_same_time(art: Artifact) -> None:
     expected = art(X)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: art(X), range(16)):
-            np.testing.assert_array_equal(found, expected)
+        for call in [pool.submit(art, X) for _ in range(16)]:
+            np.testing.assert_array_equal(call.result(), expected)
 
 
 def test_wrong_inputs_are_refused(art: Artifact) -> None:
@@ -79,11 +78,11 @@ def test_sizes_that_must_agree_are_asserted() -> None:
       %c = mico.add(%a, %b) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
       func.return %c : tensor<?x4xf32>
     }"""
-    made = fewbit.compile(fewbit.Program.parse(text), "iree-cpu")
+    artifact = fewbit.compile(fewbit.Program.parse(text), "iree-cpu")
     a = np.ones((2, 4), np.float32)
-    np.testing.assert_array_equal(made(a, a), a + a)
+    np.testing.assert_array_equal(artifact(a, a), a + a)
     with pytest.raises(ShapeError, match="do not fit together"):
-        made(a, np.ones((3, 4), np.float32))
+        artifact(a, np.ones((3, 4), np.float32))
 
 
 def test_a_changed_file_is_noticed(art: Artifact, tmp_path: Path) -> None:
@@ -128,9 +127,9 @@ def test_stop_and_go_on(phase: str, program: fewbit.Program, art: Artifact, tmp_
 
 
 def test_dispatches(art: Artifact, capsys: pytest.CaptureFixture[str]) -> None:
-    found = dispatches_of(open_folder(art.folder))
+    dispatches = dispatches_of(open_folder(art.folder))
     macs: dict[str, int] = {}
-    for each in found:
+    for each in dispatches:
         macs[str(each.layer)] = macs.get(str(each.layer), 0) + each.macs
     layers = {
         "conv1": 6 * 24 * 24 * 25 * 2,  # its one channel has got another, of zeros
@@ -140,9 +139,9 @@ def test_dispatches(art: Artifact, capsys: pytest.CaptureFixture[str]) -> None:
         "fc3": 16 * 84,
     }
     assert {name: macs[name] for name in layers} == layers
-    assert all(each.bytes > 0 for each in found)
+    assert all(each.bytes > 0 for each in dispatches)
     assert guarded(run, ["inspect", str(art.folder), "--dispatches", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["dispatches"]) == len(found)
+    assert len(json.loads(capsys.readouterr().out)["dispatches"]) == len(dispatches)
     assert guarded(run, ["inspect", str(art.folder), "--dispatches"]) == 0
     assert "a run" in capsys.readouterr().out
 
@@ -164,13 +163,13 @@ def test_options_of_other_targets_are_refused(program: fewbit.Program) -> None:
 @needs_vulkan
 @pytest.mark.slow
 def test_vulkan(program: fewbit.Program) -> None:
-    made = fewbit.compile(program, "iree-vulkan", name="net")
-    assert relative(made(X), program.run(X)[0]) < 1e-6
+    artifact = fewbit.compile(program, "iree-vulkan", name="net")
+    assert relative(artifact(X), program.run(X)[0]) < 1e-6
 
 
 @needs_vulkan
 @pytest.mark.slow
 def test_floats_on_vulkan() -> None:
     program = fewbit.import_model("zoo:lenet")
-    made = fewbit.compile(program, "iree-vulkan", name="net")
-    assert relative(made(X), program.run(X)[0]) < 1e-5
+    artifact = fewbit.compile(program, "iree-vulkan", name="net")
+    assert relative(artifact(X), program.run(X)[0]) < 1e-5

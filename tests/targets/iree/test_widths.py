@@ -29,9 +29,9 @@ def test_every_width(make: Callable[[], Program], target: str) -> None:
     program = make()
     inputs = made_up_inputs(program)
     art = fewbit.compile(program, target, name="net")
-    found, expected = art.run(*inputs), program.run(*inputs)
-    assert len(found) == len(WIDTHS)
-    for width, a, b in zip(WIDTHS, found, expected, strict=True):
+    results, expected = art.run(*inputs), program.run(*inputs)
+    assert len(results) == len(WIDTHS)
+    for width, a, b in zip(WIDTHS, results, expected, strict=True):
         np.testing.assert_array_equal(a, b, err_msg=f"weights of {width} bits")
 
 

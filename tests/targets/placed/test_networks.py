@@ -1,4 +1,3 @@
-# pyright: basic
 """Networks of the zoo on several devices: they give what they give on one.
 
 Integers of targets are equal, and so are floats of `cpu` and of the simulated ones; IREE's are near.
@@ -15,6 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.ir.layers import layers
 from fewbit.models.llama import LlamaDecode
 from fewbit.program.program import Program
@@ -32,7 +32,7 @@ def program(model: str, recipe: str | None) -> Program:
 
 def inputs(program: Program, size: int) -> list[np.ndarray]:
     rng = np.random.default_rng(size)
-    arrays = []
+    arrays: list[np.ndarray] = []
     for port in program.signature.inputs:
         shape = [size if n is None else n for n in port.shape or ()]
         is_float = port.dtype.kind == "f"
@@ -82,7 +82,7 @@ def test_any_placement_of_a_network(data: st.DataObject) -> None:
 @pytest.mark.slow
 def test_a_decoder_with_caches_on_two_devices() -> None:
     """One token after another: each layer's caches are where the layer is."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = LlamaDecode(64, width=32, depth=4, heads=2, kv_heads=2, hidden=48, longest=16).eval()
     decode = fewbit.import_model(model, (torch.tensor([[3]]), torch.tensor([0])))
     plain = fewbit.compile(decode).session()

@@ -1,14 +1,14 @@
-# pyright: basic
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.cli.main import run
 from fewbit.cost.cycles.instructions import MISS
 from fewbit.cost.layers import made_up_inputs
@@ -16,6 +16,7 @@ from fewbit.errors import UsageError
 from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
+from fewbit.targets.device import Estimate
 from fewbit.targets.registry import find_target
 
 SEED = "[[8,6,6,4,4],[8,8,8,8,8]]"
@@ -26,7 +27,7 @@ def model(name: str, recipe: str) -> Program:
 
 
 def is_equal(artifact: Artifact, program: Program, inputs: list[Any]) -> bool:
-    """Whether it gives what the interpreter gives, to the bit."""
+    """Return whether it gives what the interpreter gives, to the bit."""
     expected, given = program.run(*inputs), artifact.run(*inputs)
     return all(np.array_equal(a, b) for a, b in zip(expected, given, strict=True))
 
@@ -57,7 +58,8 @@ def test_events_and_estimates(lenet: Artifact) -> None:
     # 8 bits: 7 words for 25 taps; 4-bit weights, 11 words for 84 of them.
     assert layers["conv1"]["dot"] == 24 * 24 * 6 * 7
     assert layers["fc3"]["dot"] == 10 * 2 * 11
-    small, high, cacheless = target.estimate(lenet._folder, events)  # pyright: ignore
+    estimates = target.estimate(lenet._folder, events)  # pyright: ignore
+    small, high, cacheless = cast(tuple[Estimate, ...], estimates)
     assert [e.machine for e in (small, high, cacheless)] == ["small", "high", "cacheless"]
     # Without a cache nothing waits for lines; all else is as on the small core.
     fetched = events.counts["lines fetched, 4 KB"]
@@ -114,7 +116,7 @@ class Block(torch.nn.Module):
     ["w1a1", *(pytest.param(r, marks=pytest.mark.slow) for r in ("w8a8", "w4a4", "w2a3", "w1a8"))],
 )
 def test_convolutions_of_all_kinds(recipe: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     x = torch.randn(2, 3, 9, 8)
     program = fewbit.quantize(Block(), recipe, example_inputs=(x,))
     assert is_equal(fewbit.compile(program, target="vexii"), program, [x.numpy()])
@@ -147,7 +149,7 @@ def test_inspecting_an_artifact(lenet: Artifact, capsys: pytest.CaptureFixture[s
 
 
 def test_scales_of_groups_are_left_to_loops(capsys: pytest.CaptureFixture[str]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layer, x = torch.nn.Linear(64, 5), torch.randn(3, 64)
     scheme = {"default": {"weight": 4, "act": 8, "granularity": "group", "group": 32}}
     program = fewbit.quantize(layer, scheme, example_inputs=(x,))

@@ -45,8 +45,8 @@ def built() -> Build:
 @pytest.fixture(scope="module")
 def dispatch(built: Build) -> GpuDispatch:
     every = [GpuDispatch(d.text, d.name) for d in built.dispatches]
-    (found,) = [d for d in every if d.reason is None]
-    return found
+    (result,) = [d for d in every if d.reason is None]
+    return result
 
 
 def test_other_tiles_are_other_instructions(built: Build, dispatch: GpuDispatch) -> None:
@@ -76,12 +76,12 @@ def test_a_round_of_a_search(built: Build, dispatch: GpuDispatch, tmp_path: Path
         record(folder, database)
     best = op.candidates[1].schedule
     assert best is not None
-    found = {
+    values = {
         "key": list(op.key.row), "seconds": 1e-5, "noise": 0.01, "again": 0.5,
         "best": best.as_json(),
         "trials": [{"schedule": best.as_json(), "ratio": 0.4, "reason": ""}],
     }  # fmt: skip
-    (folder / MEASURED).write_text(json.dumps({"op": 0, "done": found}))
+    (folder / MEASURED).write_text(json.dumps({"op": 0, "done": values}))
     row = next(row for row in record(folder, database) if row.result is not None)
     assert row.result is not None
     assert (row.result.schedule, row.result.ratio) == (best, 0.5)

@@ -35,8 +35,8 @@ def built() -> Build:
 
 @pytest.fixture(scope="module")
 def dispatch(built: Build) -> Configured:
-    (found,) = [d for d in built.dispatches if d.reason is None]
-    return found
+    (result,) = [d for d in built.dispatches if d.reason is None]
+    return result
 
 
 def test_what_iree_chose_is_read(dispatch: Configured) -> None:

@@ -81,7 +81,7 @@ def power(call: Call, base: Tensor, exponent: Tensor) -> Tensor:
 
 
 def _integer_power(base: Tensor, exponent: Tensor) -> Tensor:
-    """By squaring, exact to the last bit; exponents that are not negative."""
+    """Square and multiply, exact to the last bit; exponents are not negative."""
     result = torch.ones_like(base * exponent)
     square = base
     for bit in range(6):

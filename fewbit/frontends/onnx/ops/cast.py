@@ -69,7 +69,7 @@ def _truncate(call: Call, x: Tensor, wanted: int) -> Tensor:
 
 @op("BitCast", any_sign=True)
 def bit_cast(call: Call, x: Tensor) -> Known | Traced:
-    """By way of signed integers of as many bits, which hold those of any type."""
+    """Go by way of signed integers of as many bits, which hold those of any type."""
     given, wanted = call.kind(0), call.attr("to")
     bits = _bits(given)
     if bits not in _WORDS or bits != _bits(wanted):
@@ -85,7 +85,7 @@ def bit_cast(call: Call, x: Tensor) -> Known | Traced:
 
 
 def _bits(kind: int) -> int:
-    """How many bits a type has; 0 where it is held in another that does not have them."""
+    """Return how many bits a type has; 0 where it is held in another without them."""
     if kind in SMALL_FLOATS:
         return 0
     return BITS.get(kind) or 8 * held_in(kind).itemsize

@@ -29,7 +29,7 @@ def inner_scope(call: Call, what: str) -> Scope:
 
 
 def tensors_of(call: Call, values: Sequence[Value | None]) -> list[Tensor]:
-    """What a branch gives, each as a tensor of its own."""
+    """Return what a branch gives, each as a tensor of its own."""
     return [call.evaluator.tensor(value).clone() for value in tensorlike(call, values)]
 
 

@@ -55,7 +55,7 @@ def resize_dynamic(call: Call, x: Tensor, number: int, axis: DynamicAxis, mode: 
 
 
 def _places(call: Call, axis: DynamicAxis) -> Tensor:
-    """Where each element of the result lies among the elements given."""
+    """Return where each element of the result lies among the elements given."""
     mode = call.attr("coordinate_transformation_mode", "half_pixel")
     i = torch.arange(axis.wanted).to(torch.float64)
     given, wanted = _torch.sym_float(axis.given), _torch.sym_float(axis.wanted)

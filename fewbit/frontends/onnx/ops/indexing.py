@@ -118,7 +118,7 @@ def compress(call: Call, x: Tensor) -> Tensor:
 
 @op("NonZero", gives=INT64)
 def nonzero(call: Call, x: Tensor) -> Tensor:
-    """Where the elements are that are not 0; a run tells how many."""
+    """Return where the elements are that are not 0; a run tells how many."""
     return torch.nonzero(x).T.contiguous()
 
 

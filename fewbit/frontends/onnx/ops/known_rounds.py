@@ -40,7 +40,7 @@ class Body:
         return [name for name in self.variables if name != self.condition]
 
     def is_handed_on(self, variable: str) -> bool:
-        """Whether it is in the next round what it is in this one."""
+        """Return whether it is in the next round what it is in this one."""
         copies = {n.outputs[0]: n.inputs[0] for n in self.graph.nodes if n.op == "Identity"}
         name = self.variables[variable]
         while name in copies:
@@ -257,7 +257,7 @@ def _same(a: Known, b: Known) -> bool:
 
 
 def has_layers_of_each_round(body: Body, differing: frozenset[str]) -> bool:
-    """Whether layers have weights of their own in each round, constant if written out."""
+    """Return whether layers have constant weights of their own in each round, if written out."""
     return any(
         node.op in LAYERS and bool(differing & set(node.inputs[1:])) for node in body.graph.nodes
     )

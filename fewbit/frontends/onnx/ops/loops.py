@@ -141,17 +141,17 @@ class Rounds:
         kept = [n for n in body.state if n not in part.last and body.is_handed_on(n)]
         state = [n for n in body.state if n not in part.last and n not in kept]
         collected = [n for n in dict.fromkeys(body.collected) if n not in part.collected]
-        found: dict[str, Value | None] = {n: self.start[n] for n in kept} | dict(part.last)
+        finals: dict[str, Value | None] = {n: self.start[n] for n in kept} | dict(part.last)
         stacks: dict[str, Value] = {n: _stack(call, [*v]) for n, v in part.collected.items()}
         if state or collected:
             ends, whole = self._trace(body, kept, state, collected)
-            found |= dict(zip(state, ends, strict=True))
+            finals |= dict(zip(state, ends, strict=True))
             stacks |= dict(zip(collected, whole, strict=True))
         for name, tensor in self.appended.items():
             whole = stacks[tensor]
             assert isinstance(whole, Known | Traced)
-            found[name] = Many(Rows(whole))
-        return [*(found[n] for n in self.body.state), *(stacks[n] for n in self.body.collected)]
+            finals[name] = Many(Rows(whole))
+        return [*(finals[n] for n in self.body.state), *(stacks[n] for n in self.body.collected)]
 
     def _trace(
         self, body: Body, kept: Sequence[str], state: Sequence[str], collected: Sequence[str]
@@ -189,7 +189,7 @@ class Rounds:
         return traced[: len(state)], traced[len(state) :]
 
     def _rows(self) -> dict[str, tuple[Tensor, int]]:
-        """What differs from round to round, as tensors with the rounds first, and its kinds."""
+        """Return what differs from round to round, as tensors, rounds first, and its kinds."""
         call, body = self.call, self.body
         counter = torch.arange(self.count)
         rows = {body.counter or "/counter": (counter, INT64)}
@@ -404,7 +404,7 @@ def _scan_batch(call: Call) -> list[Value | None]:
 
 
 def _arrange(call: Call, value: Tensorlike, axis: int, backward: bool) -> Value:
-    """What was collected, with its rounds along this axis and in this order."""
+    """Return what was collected, with its rounds along this axis and in this order."""
     if axis == 0 and not backward:
         return value
 

@@ -92,7 +92,7 @@ def _scale(x: Tensor, factor: float) -> Tensor:
 
 @op("Det")
 def determinant(call: Call, x: Tensor) -> Tensor:
-    """By elimination, with the largest pivot of each column."""
+    """Eliminate, with the largest pivot of each column."""
     if x.dim() == 2:
         # A single pivot is a scalar, of which torch-mlir's gather makes no valid op.
         return determinant(call, x.unsqueeze(0)).squeeze(0)

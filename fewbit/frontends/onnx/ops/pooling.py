@@ -41,7 +41,7 @@ class Windows:
             raise call.refusal(f"a window of {prod(self.kernel)} elements")
 
     def counts(self) -> list[int]:
-        """How many windows there are along each axis."""
+        """Return how many windows there are along each axis."""
         counts: list[int] = []
         for i in range(self.rank):
             size, before, behind = self.sizes[i], self.pads[i], self.pads[self.rank + i]
@@ -139,7 +139,7 @@ def average_pool(call: Call, x: Tensor) -> Tensor:
 
 
 def _count_elements(windows: Windows, x: Tensor, include: bool) -> Tensor:
-    """How many elements of each window count."""
+    """Return how many elements of each window count."""
     inside = torch.ones([1, 1, *x.shape[2:]], dtype=x.dtype)
     if not include:
         return reduce(torch.add, windows.slices(inside, 0.0))

@@ -7,6 +7,7 @@ from math import prod
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from fewbit.decompositions.wide_reductions import widen_to_f32
 from fewbit.frontends.onnx.kinds import INT64
@@ -27,7 +28,7 @@ def _reduction(name: str, wraps: bool = False) -> Callable[..., Callable[..., Te
     """Reductions of no elements are given by what the decorator's users return for them."""
 
     def add(run: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[..., Tensor]:
-        def reduced(call: Call, x: Tensor) -> Tensor:
+        def reduce(call: Call, x: Tensor) -> Tensor:
             axes = _axes(call, x)
             if axes is None:
                 return _noop(name, x)
@@ -37,7 +38,7 @@ def _reduction(name: str, wraps: bool = False) -> Callable[..., Callable[..., Te
                 return run(wide.reshape(1), [0], False).to(x.dtype)
             return run(wide, axes, bool(call.attr("keepdims", 1))).to(x.dtype)
 
-        return op(name, tensors=1, wraps=wraps)(reduced)
+        return op(name, tensors=1, wraps=wraps)(reduce)
 
     return add
 
@@ -54,9 +55,14 @@ def _noop(name: str, x: Tensor) -> Tensor:
 
 
 def _sum(x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    if prod(x.shape[a] for a in axes) == 0:
+    if _has_none(x, axes):
         return _empty(x, axes, keep, 0)
     return torch.sum(x, dim=axes, keepdim=keep, dtype=x.dtype)
+
+
+def _has_none(x: Tensor, axes: list[int]) -> bool:
+    """Tell whether nothing is reduced; of sizes that data decides on, it is not asked."""
+    return guard_or_false(prod(x.shape[a] for a in axes) == 0)
 
 
 def _empty(x: Tensor, axes: list[int], keep: bool, value: float) -> Tensor:
@@ -79,7 +85,7 @@ def reduce_mean(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 
 def _extreme(x: Tensor, axes: list[int], keep: bool, largest: bool) -> Tensor:
-    if prod(x.shape[a] for a in axes) == 0:
+    if _has_none(x, axes):
         if x.dtype is torch.bool:
             return _empty(x, axes, keep, not largest)
         if x.dtype.is_floating_point:
@@ -104,7 +110,7 @@ def reduce_min(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 @_reduction("ReduceProd", wraps=True)
 def reduce_prod(x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    if prod(x.shape[a] for a in axes) == 0:
+    if _has_none(x, axes):
         return _empty(x, axes, keep, 1)
     for axis in axes:
         x = torch.prod(x, dim=axis, keepdim=True, dtype=x.dtype)
@@ -136,7 +142,7 @@ def reduce_log_sum(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 @_reduction("ReduceLogSumExp")
 def reduce_log_sum_exp(x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    if prod(x.shape[a] for a in axes) == 0:
+    if _has_none(x, axes):
         return _empty(x, axes, keep, float("-inf"))
     most = torch.amax(x, dim=axes, keepdim=True)
     most = torch.where(torch.abs(most) == float("inf"), torch.zeros_like(most), most)

@@ -41,7 +41,7 @@ def deform_conv(
 
 
 def _window_places(call: Call, kernel: list[int], axis: int) -> Tensor:
-    """Where the windows read along an axis, as [taps, rows, columns]."""
+    """Return where the windows read along an axis, as [taps, rows, columns]."""
     counts = [int(size) for size in call.shape(2)[2:]]
     stride, dilation = call.attr("strides", [1, 1])[axis], call.attr("dilations", [1, 1])[axis]
     outputs = torch.arange(counts[axis]) * stride - call.attr("pads", [0] * 4)[axis]

@@ -31,7 +31,7 @@ class Axis:
     roi: tuple[float, float] = (0.0, 1.0)
 
     def place(self, mode: str, i: int) -> float:
-        """Where element `i` of the result lies among the elements given."""
+        """Return where element `i` of the result lies among the elements given."""
         length = self.scale * self.given
         if mode == "align_corners":
             return 0.0 if length == 1 else i * (self.given - 1) / (length - 1)

@@ -33,14 +33,14 @@ def fold_indices(
 ) -> Values:
     """Fold values by a step for each index within the sizes; the last one varies fastest."""
 
-    def numbered(number: SSAValue, carried: Values) -> Values:
+    def run_round(number: SSAValue, carried: Values) -> Values:
         remaining, indices = number, list[Size]()
         for size in reversed(sizes[1:]):
             indices.insert(0, 0 if size == 1 else arith.RemUIOp(remaining, as_index(size)).result)
             remaining = remaining if size == 1 else arith.DivUIOp(remaining, as_index(size)).result
         return step((remaining, *indices)[: len(sizes)], carried)
 
-    return fold_range(reduce(size_product, sizes, 1), start, numbered)
+    return fold_range(reduce(size_product, sizes, 1), start, run_round)
 
 
 def fold_range(count: Size, start: Values, step: Callable[[SSAValue, Values], Values]) -> Values:
@@ -53,10 +53,10 @@ def fold_range(count: Size, start: Values, step: Callable[[SSAValue, Values], Va
 
 def keep_sizes(results: Values, start: Values) -> Values:
     """Return results of a fold that say their dynamic sizes, which are those that it began with."""
-    return [sized(value, sizes_of(like)) for value, like in zip(results, start, strict=True)]
+    return [with_sizes(value, sizes_of(like)) for value, like in zip(results, start, strict=True)]
 
 
-def sized(value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+def with_sizes(value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
     """Return a tensor as one of these sizes; `assert-sizes` checks that it has as many elements."""
     if not dynamic(sizes):
         return value

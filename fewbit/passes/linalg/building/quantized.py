@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import f32, f64, i8, i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, f64, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from fewbit.dialects.mico.shapes import compatible
@@ -268,3 +269,16 @@ def dequantize(
     if offset is not None:
         inputs.append(read_leading(as_tensor(offset), index))
     return runs.restore(elementwise(inputs, sizes, element, body))
+
+
+def rounding_shift(x: SSAValue, shift: SSAValue) -> SSAValue:
+    """Return x / 2^shift, rounded half to even: floor, then up by the remainder."""
+    one = s.constant(1, i64)
+    floor = arith.ShRSIOp(x, shift).result
+    remainder = s.sub(x, arith.ShLIOp(floor, shift).result)
+    twice = arith.ShLIOp(remainder, one).result
+    unit = arith.ShLIOp(one, shift).result
+    odd = s.compare(arith.AndIOp(floor, one).result, "eq", one)
+    tie = arith.AndIOp(s.compare(twice, "eq", unit), odd).result
+    up = arith.OrIOp(s.compare(twice, "gt", unit), tie).result
+    return s.add(floor, arith.ExtUIOp(up, i64).result)

@@ -9,6 +9,7 @@ from math import inf
 from typing import cast
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AnyFloat,
     Float64Type,
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, SSAValue
 
 from fewbit.numerics.widths import Width
@@ -96,6 +98,15 @@ def div(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 def larger(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     return (arith.MaximumfOp if is_float(lhs.type) else arith.MaxSIOp)(lhs, rhs).result
+
+
+def larger_of_numbers(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """Return the larger of two floats; of a NaN, or of two zeros, it is left open which.
+
+    That is one instruction where `larger` is five.
+    """
+    flags = [FastMathFlag.NO_NANS, FastMathFlag.NO_SIGNED_ZEROS]
+    return arith.MaximumfOp(lhs, rhs, flags=FastMathFlagsAttr(flags)).result
 
 
 def smaller(lhs: SSAValue, rhs: SSAValue) -> SSAValue:

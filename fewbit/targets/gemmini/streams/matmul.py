@@ -83,69 +83,69 @@ def matmul(
     return commands
 
 
-def _configuration(product: Matmul, style: Style) -> Iterator[Command]:
+def _configuration(problem: Matmul, style: Style) -> Iterator[Command]:
     stationary = style == "output-stationary"
     yield c.ConfigExecute(
         dataflow=Dataflow.OUTPUT_STATIONARY if stationary else Dataflow.WEIGHT_STATIONARY,
-        a_transpose=product.x_transposed,
-        b_transpose=product.weight_transposed,
+        a_transpose=problem.x_transposed,
+        b_transpose=problem.weight_transposed,
     )
-    yield product.output.config(product.n)
-    yield c.ConfigLoad(id=0, stride=product.x_stride)
-    yield c.ConfigLoad(id=1, stride=product.weight_stride)
+    yield problem.output.config(problem.n)
+    yield c.ConfigLoad(id=0, stride=problem.x_stride)
+    yield c.ConfigLoad(id=1, stride=problem.weight_stride)
     yield c.ConfigLoad(id=2, stride=0)
 
 
-def _tiles(product: Matmul, hardware: Hardware) -> Iterator[_Tile]:
-    tile = tile_matmul(product.m, product.n, product.k, hardware)
+def _tiles(problem: Matmul, hardware: Hardware) -> Iterator[_Tile]:
+    tile = tile_matmul(problem.m, problem.n, problem.k, hardware)
     dim = hardware.dim
-    for row, rows in parts(product.m, tile.i * dim):
-        for col, cols in parts(product.n, tile.j * dim):
-            for inner, depth in parts(product.k, tile.k * dim):
+    for row, rows in parts(problem.m, tile.i * dim):
+        for col, cols in parts(problem.n, tile.j * dim):
+            for inner, depth in parts(problem.k, tile.k * dim):
                 yield _Tile(row, col, inner, rows, cols, depth)
 
 
-def _places(product: Matmul, tile: _Tile) -> tuple[Pointer, Pointer, Pointer]:
+def _places(problem: Matmul, tile: _Tile) -> tuple[Pointer, Pointer, Pointer]:
     """Return pointers to the tile's operands and result."""
     i, j, k = tile.row, tile.col, tile.inner
-    x = (k, i) if product.x_transposed else (i, k)
-    weight = (j, k) if product.weight_transposed else (k, j)
+    x = (k, i) if problem.x_transposed else (i, k)
+    weight = (j, k) if problem.weight_transposed else (k, j)
     return (
-        X + x[0] * product.x_stride + x[1],
-        WEIGHT + weight[0] * product.weight_stride + weight[1],
-        Y + (i * product.n + j) * product.output.size,
+        X + x[0] * problem.x_stride + x[1],
+        WEIGHT + weight[0] * problem.weight_stride + weight[1],
+        Y + (i * problem.n + j) * problem.output.size,
     )
 
 
-def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[Command]:
-    """Return a tile as LOOP_WS, which is told all about it first."""
-    x, weight, y = _places(product, tile)
-    first, last = tile.inner == 0, tile.inner + tile.depth == product.k
+def _loop(problem: Matmul, tile: _Tile, hardware: Hardware) -> list[Command]:
+    """Return a tile as LOOP_WS, which is configured first."""
+    x, weight, y = _places(problem, tile)
+    first, last = tile.inner == 0, tile.inner + tile.depth == problem.k
     dim = hardware.dim
     i, j, k = map(hardware.blocks, (tile.rows, tile.cols, tile.depth))
     pads = (i * dim - tile.rows, j * dim - tile.cols, k * dim - tile.depth)
-    biased = product.bias and first
+    biased = problem.bias and first
     return [
         c.LoopBounds(*pads, i, j, k),
         c.LoopAddressesAB(x, weight),
         c.LoopAddressesDC(only_if(biased, BIAS + tile.col * 4), only_if(last, y)),
-        c.LoopStridesAB(product.x_stride, product.weight_stride),
-        c.LoopStridesDC(0, product.n),
+        c.LoopStridesAB(problem.x_stride, problem.weight_stride),
+        c.LoopStridesDC(0, problem.n),
         c.LoopWs(
             accumulate=biased or not first,
-            full_c=product.output.full,
-            activation=product.output.activation,
-            a_transpose=product.x_transposed,
-            b_transpose=product.weight_transposed,
+            full_c=problem.output.full,
+            activation=problem.output.activation,
+            a_transpose=problem.x_transposed,
+            b_transpose=problem.weight_transposed,
         ),
     ]
 
 
-def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[Command]:
+def _output_stationary(problem: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[Command]:
     """Yield commands by which sums stay in the array until a block of them is done."""
-    x, weight, y = _places(product, tile)
+    x, weight, y = _places(problem, tile)
     dim, blocks = hardware.dim, hardware.blocks(tile.depth)
-    first, last = tile.inner == 0, tile.inner + tile.depth == product.k
+    first, last = tile.inner == 0, tile.inner + tile.depth == problem.k
     rows, cols = list(parts(tile.rows, dim)), list(parts(tile.cols, dim))
     depths = list(parts(tile.depth, dim))
     b_start = len(rows) * blocks * dim
@@ -161,17 +161,17 @@ def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iter
 
     for i, height in rows:
         for k, depth in depths:
-            if product.x_transposed:
-                yield c.Mvin(x + k * product.x_stride + i, a_row(i, k), height, depth)
+            if problem.x_transposed:
+                yield c.Mvin(x + k * problem.x_stride + i, a_row(i, k), height, depth)
             else:
-                yield c.Mvin(x + i * product.x_stride + k, a_row(i, k), depth, height)
+                yield c.Mvin(x + i * problem.x_stride + k, a_row(i, k), depth, height)
     for j, width in cols:
         for k, depth in depths:
-            if product.weight_transposed:
-                yield c.Mvin2(weight + j * product.weight_stride + k, b_row(k, j), depth, width)
+            if problem.weight_transposed:
+                yield c.Mvin2(weight + j * problem.weight_stride + k, b_row(k, j), depth, width)
             else:
-                yield c.Mvin2(weight + k * product.weight_stride + j, b_row(k, j), width, depth)
-    biased = product.bias and first
+                yield c.Mvin2(weight + k * problem.weight_stride + j, b_row(k, j), width, depth)
+    biased = problem.bias and first
     for i, height in rows:
         for j, width in cols:
             if biased:
@@ -184,6 +184,6 @@ def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iter
                 compute = c.ComputePreloaded if k == 0 else c.ComputeAccumulated
                 yield compute(a_row(i, k), depth, height, b_row(k, j), width, depth)
             if last:
-                full = FULL if product.output.full else 0
-                at = y + (i * product.n + j) * product.output.size
+                full = FULL if problem.output.full else 0
+                at = y + (i * problem.n + j) * problem.output.size
                 yield c.Mvout(at, sums(i, j) | full, width, height)

@@ -32,7 +32,7 @@ def pooled(image: Array, size: int, stride: int) -> Array:
 
 
 def weights(conv: Conv2d, w: Array) -> Array:
-    """As the stream reads them: by group, kh x kw x C x O."""
+    """Arrange them as the stream reads them: by group, kh x kw x C x O."""
     grouped = w.reshape(conv.groups, -1, *w.shape[1:])
     return np.ascontiguousarray(grouped.transpose(0, 3, 4, 2, 1))
 

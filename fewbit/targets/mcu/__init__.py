@@ -1,0 +1,1 @@
+"""The target `mcu`: static libraries for microcontrollers, which need nothing but memory."""

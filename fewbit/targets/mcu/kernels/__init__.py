@@ -1,0 +1,1 @@
+"""Kernels of microcontrollers: matmuls and convolutions with their epilogues, in LLVM IR."""
