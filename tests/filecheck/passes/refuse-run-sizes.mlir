@@ -2,6 +2,7 @@
 // from elements of inputs are refused.
 // RUN: fewbit-opt %s -t cuda:sm_80 --split-input-file --verify-diagnostics -p refuse-run-sizes | filecheck %s
 
+// Left alone: a size that is the input's.
 // CHECK: tensor.empty
 func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
   %zero = arith.constant 0 : index
@@ -12,7 +13,7 @@ func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Where a slice begins may depend on elements; how long it is may not.
+// Left alone: where a slice begins may depend on elements.
 // CHECK: tensor.extract_slice
 func.func @main(%x: tensor<8xf32>, %p: tensor<1xindex>) -> tensor<4xf32> {
   %zero = arith.constant 0 : index
@@ -23,6 +24,7 @@ func.func @main(%x: tensor<8xf32>, %p: tensor<1xindex>) -> tensor<4xf32> {
 
 // -----
 
+// Refused: how long it is may not.
 // expected-error @+4 {{the size of a tensor depends on what the inputs contain}}
 func.func @main(%x: tensor<8xf32>, %p: tensor<1xindex>) -> tensor<?xf32> {
   %zero = arith.constant 0 : index
