@@ -34,7 +34,7 @@ class CachedAttention:
     """How many the cache has room for."""
     width: int
     dtype: str
-    """Of keys and values: f16 or f32."""
+    """The type of keys and values: f16 or f32."""
     scale: float
     """What scores are multiplied by."""
 
