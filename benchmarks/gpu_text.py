@@ -8,7 +8,7 @@
 `steps` needs fewbit, the artifact and a GPU's driver; with a PyTorch that sees the GPU, kernels are
 timed one by one as well. `--expected` has, by prompts, the tokens that another target decoded.
 `torch` is a module of SmolLM2's shape in f16, with random weights and a static cache, compiled and
-replayed as one CUDA graph: layer by layer (`layers`) or whole (a mode of torch.compile).
+replayed as one CUDA graph: layer by layer (`layers`) or whole (`whole`), which takes a minute.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def profile_kernels(program, call) -> None:
             call.launch_graph(program.stream)
         program.device.synchronize()
     spent = defaultdict(list)
-    for event in seen.events():
+    for event in seen.events() or ():
         spent[event.name].append(event.device_time)
     total = sum(map(sum, spent.values())) / 3
     print(f"kernels alone: {total:.0f} us")
@@ -151,9 +151,8 @@ def run_torch(mode: str, context: int) -> None:
         gate, up = F.linear(norm(x, second), gate_up).chunk(2, -1)
         return x + F.linear(F.silu(gate) * up, down)
 
-    each = layer
-    if mode == "layers":
-        each = torch.compile(layer, mode="max-autotune-no-cudagraphs", fullgraph=True)
+    how = {"mode": "max-autotune-no-cudagraphs", "fullgraph": True}
+    each = torch.compile(layer, **how) if mode == "layers" else layer
 
     def step(token, position):
         x = embedding[token]
@@ -165,25 +164,16 @@ def run_torch(mode: str, context: int) -> None:
 
     token, position = (torch.zeros(n, dtype=torch.int64, device="cuda") for n in ((1, 1), (1,)))
     start = time.perf_counter()
-    if mode == "layers":
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step(token, position)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step(token, position)
-        run = graph.replay
-    else:
-        compiled = torch.compile(step, mode=mode, fullgraph=True)
-
-        def run():
-            torch.compiler.cudagraph_mark_step_begin()
-            return compiled(token, position)
-
-        for _ in range(4):
-            run()
+    compiled = torch.compile(step, **how) if mode == "whole" else step
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            compiled(token, position)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compiled(token, position)
+    run = graph.replay
     torch.cuda.synchronize()
     print(f"PyTorch {torch.__version__}, {mode}, compiled in {time.perf_counter() - start:.0f} s")
     for place in POSITIONS:
@@ -204,7 +194,7 @@ def run_torch(mode: str, context: int) -> None:
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
         run()
         torch.cuda.synchronize()
-    kernels = [e.device_time for e in seen.events()]
+    kernels = [event.device_time for event in seen.events() or ()]
     print(f"{len(kernels)} kernels, {sum(kernels):.0f} us alone")
 
 
@@ -215,7 +205,7 @@ def main() -> None:
     steps.add_argument("folder")
     steps.add_argument("--expected")
     torch = commands.add_parser("torch")
-    torch.add_argument("--mode", default="layers")
+    torch.add_argument("--mode", choices=("layers", "whole"), default="layers")
     torch.add_argument("--context", type=int, default=2048)
     given = parser.parse_args()
     if given.command == "steps":

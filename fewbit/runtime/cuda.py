@@ -298,7 +298,7 @@ def _pinned(gpu: Device) -> Callable[[Tensor], Array]:
         gpu.call("cuMemAllocHost_v2", byref(address), c_size_t(max(size, 1)))
         memory = (ctypes.c_char * max(size, 1)).from_address(address.value or 0)
         weakref.finalize(memory, gpu.call, "cuMemFreeHost", address).atexit = False
-        return np.frombuffer(memory, dtype, prod(shape)).reshape(shape)
+        return np.frombuffer(memoryview(memory), dtype, prod(shape)).reshape(shape)
 
     return make
 

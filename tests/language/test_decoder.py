@@ -13,6 +13,7 @@ import fewbit
 from fewbit.base.typed_torch import named_modules
 from fewbit.errors import FewbitWarning, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
+from fewbit.language.config import Decoding
 from tests.language.checkpoints import (
     SETTINGS,
     VOCABULARY,
@@ -106,3 +107,16 @@ def test_a_recipe_makes_the_cache_f16_and_others_are_refused(tmp_path: Path) -> 
     assert cache_elements(recipe="w8a8", cache="f32") == {"f32"}
     with pytest.raises(UsageError, match="not kept as 'f8'"):
         fewbit.import_model(tmp_path, context=CONTEXT, cache=cast(Any, "f8"))
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_a_step_of_fixed_sizes_gives_the_same_logits(family: str, tmp_path: Path) -> None:
+    family_folder(tmp_path, family)
+    checkpoint = open_checkpoint(tmp_path)
+    whole, steps = build_decoder(checkpoint, CONTEXT), build_decoder(checkpoint, CONTEXT)
+    steps.allocate(Decoding(CONTEXT, steps=True))
+    tokens = torch.tensor(np.random.default_rng(1).integers(0, VOCABULARY, (1, 12)))
+    with torch.no_grad():
+        for position in range(12):
+            given = tokens[:, position : position + 1], torch.tensor([position])
+            torch.testing.assert_close(steps(*given), whole(*given), rtol=1e-5, atol=1e-5)

@@ -60,7 +60,9 @@ def fresh(artifact: Artifact) -> Artifact:
 
 
 def decode_by_interpreter(program: Program, count: int) -> list[int]:
-    state = [np.zeros(s.shape, s.dtype) for s in program.signature.inputs[2:]]
+    state = [
+        np.zeros([n or 0 for n in s.shape or ()], s.dtype) for s in program.signature.inputs[2:]
+    ]
     tokens, given, position = [], PROMPT, 0
     for _ in range(count):
         logits, *state = program.run(np.array([given]), np.array([position]), *state)

@@ -76,8 +76,8 @@ def import_folder(path: Path, context: int | None, *, steps: bool = False) -> Pr
     """Return the program of a Hugging Face folder whose architecture transformers knows."""
     model = _load_model(path)
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", CONTEXT)
-    context = context or min(longest, CONTEXT)
-    return import_decoder(model, context, read_text(path), steps=steps)
+    room: int = context or min(longest, CONTEXT)
+    return import_decoder(model, room, read_text(path), steps=steps)
 
 
 def _load_model(path: Path) -> Any:

@@ -21,7 +21,7 @@ _MAP_TYPES = {"u8": 0, "i8": 0, "f8": 0, "i32": 3, "f16": 6, "f32": 7, "bf16": 9
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _L2_PROMOTION = 2
 _MOST_SHARED = 8
-_CLUSTER = 4
+_CLUSTER, _EARLY = 4, 6
 _COMPUTE_MAJOR, _COMPUTE_MINOR, _MULTIPROCESSORS = 75, 76, 16
 
 
@@ -136,17 +136,16 @@ class Loaded:
         parameters = (c_void_p * len(values))(
             *(ctypes.cast(byref(value), c_void_p) for value in values)
         )
-        attribute, block = _Attribute(_CLUSTER), launch.block
-        attribute.value[0:3] = [launch.cluster, 1, 1]
+        attributes, block = _attributes(launch), launch.block
         config = _LaunchConfig(
             (c_uint * 3)(*launch.grid),
             (c_uint * 3)(*(block if isinstance(block, tuple) else (block, 1, 1))),
             launch.shared,
             None,
-            ctypes.cast(byref(attribute), c_void_p) if launch.cluster > 1 else None,
-            1 if launch.cluster > 1 else 0,
+            ctypes.cast(attributes, c_void_p) if len(attributes) else None,
+            len(attributes),
         )
-        return config, function, parameters, (values, attribute)
+        return config, function, parameters, (values, attributes)
 
     def _value(self, argument: Argument, addresses: Mapping[str, int]) -> Any:
         if isinstance(argument, Pointer):
@@ -156,6 +155,17 @@ class Loaded:
                 return ctypes.c_float(argument.value)
             return (c_int if argument.dtype == "i32" else ctypes.c_int64)(int(argument.value))
         return encode(argument, addresses[argument.buffer] + argument.offset)
+
+
+def _attributes(launch: Launch) -> ctypes.Array[_Attribute]:
+    given: list[_Attribute] = []
+    if launch.cluster > 1:
+        given.append(_Attribute(_CLUSTER))
+        given[-1].value[0:3] = [launch.cluster, 1, 1]
+    if launch.early:
+        given.append(_Attribute(_EARLY))
+        given[-1].value[0] = 1
+    return (_Attribute * len(given))(*given)
 
 
 def encode(tensor: TensorMap, address: int) -> Any:

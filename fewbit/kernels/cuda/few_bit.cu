@@ -14,6 +14,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int begin = min((rank * WARPS_K + wk) * PER_SHARE, UNITS), end = min(begin + PER_SHARE, UNITS);
   int block = n0 / 16 + wn * ROWS;
 
+#if M <= 8  // Weights are on their way while the launch before ends; for more rows that was slower.
+  for (int u = begin; u < end; u++)
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+      for (int line = lane; line < QW; line += 32)
+        prefetch(q + ((u64)min(block + r, BLOCKS_N - 1) * UNITS + u) * (QW / 4) * 32 + line * 8);
+#endif
+  wait_for_previous();
+
   // A lane copies its weights and activations itself, STAGES units ahead; four lanes copy 16 scales.
   u32 ours = shared_address(memory) + warp * STAGES * STAGE, mine = ours + lane * 16;
   u32 scales = ours + PIECES * 512;

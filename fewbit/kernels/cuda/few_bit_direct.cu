@@ -67,6 +67,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
+  wait_for_previous();
+
   float scales[SCALE_LOADS];  // [group][row][16], a lane each
 #pragma unroll
   for (int i = 0; i < SCALE_LOADS; i++) {

@@ -97,6 +97,8 @@ class Launch:
     """Bytes of dynamic shared memory."""
     cluster: int = 1
     """Blocks, along the grid's first dimension, that share their shared memories."""
+    early: bool = False
+    """Whether it may begin while the launch before ends, for which it then waits by itself."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ def _launch(plain: dict[str, Any]) -> Launch:
         tuple(_argument(argument) for argument in plain["arguments"]),
         plain["shared"],
         plain["cluster"],
+        plain.get("early", False),
     )
 
 

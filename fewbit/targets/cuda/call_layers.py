@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.mico.syntax import ints
+from fewbit.dialects.upstream.linalg.matmul import BatchMatmulOp
 from fewbit.ir.locations import place_of
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul
@@ -39,6 +40,7 @@ from fewbit.passes.linalg.building.windows import Window
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 from fewbit.targets.cuda.attention import can_attend, is_strided
+from fewbit.targets.cuda.cached_attention import find_cached_attention
 from fewbit.targets.cuda.layer import Layer, Precision, View
 from fewbit.targets.cuda.settings import GpuSettings
 from fewbit.targets.cuda.unfolded import image_of, unfold_of
@@ -93,6 +95,7 @@ class LayerCalls:
             kernel.Conv2dOp: self.conv2d,
             kernel.Pool2dOp: self.pool2d,
             mico.AttentionOp: self.attention,
+            BatchMatmulOp: self.cached_attention,
         }
         for op in list(self.program.module.walk()):
             handler = handlers.get(type(op))
@@ -145,14 +148,18 @@ class LayerCalls:
         most = (mico.element_width(op.x.type) or Width.of(8)).magnitude * width.magnitude * k
         if not scaled and most >= EXACT:
             return None
-        layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled)
+        by_rows = scaled and not op.is_float and _has_row_scales(op)
+        layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled, by_rows=by_rows)
         x = self.to_f16(op.x) if op.is_float else integers(op.x)
         given = [x, integers(weight)]
         if scaled:
             assert scale is not None
             given.append(scale)
+        if by_rows:
+            assert op.x_scale is not None
+            given.append(op.x_scale)
         total = self.call(layer, given, [*sizes_of(op.x)[:-1], n], f32)
-        if op.is_float:
+        if op.is_float or by_rows:
             return total
         if scaled and op.x_scale is not None:
             index = loops(len(sizes_of(total)))
@@ -186,6 +193,16 @@ class LayerCalls:
         )
         result = self.call(layer, operands, [batch, length, heads, size], f16)
         return [mico.TransposeOp.of(self.to_f32(result), permutation=(0, 2, 1, 3)).result]
+
+    def cached_attention(self, op: BatchMatmulOp) -> Sequence[SSAValue] | None:
+        """Call attention of a step to what a cache holds; scores and sums are f32."""
+        found = find_cached_attention(op)
+        if found is None:
+            return None
+        problem = found.problem
+        layer = Layer(_name(op), "cached_attention", problem.dtype, scale=problem.scale)
+        given = (found.query, found.keys, found.values, found.seen)
+        return [self.call(layer, given, [problem.heads, problem.rows, problem.width], f32)]
 
     def view_in_f16(self, value: SSAValue) -> tuple[SSAValue, View | None]:
         """Return a tensor in f16, or one that it is part of."""
@@ -338,6 +355,12 @@ def rows_of(x: SSAValue, open_size: int) -> int:
     *rows, _ = mico.shape_of(x.type)
     known = prod(size for size in rows if size != DYNAMIC)
     return known * (open_size if DYNAMIC in rows else 1)
+
+
+def _has_row_scales(op: kernel.MatmulOp) -> bool:
+    """Return whether each row of x has a scale of its own."""
+    scale = op.x_scale
+    return scale is not None and mico.shape_of(scale.type) == mico.shape_of(op.x.type)[:-1]
 
 
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:

@@ -70,7 +70,7 @@ class Nest:
         restrict = "" if self.may_alias else " __restrict__"
         parameters = ", ".join(f"{type}{restrict} p{i}" for i, type in enumerate(self.types))
         head = f'extern "C" __global__ void @({parameters}) {{\n'
-        return f"{self.functions}{head}{self.body.replace('$', 'THREAD')}}}\n"
+        return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
 
     def as_function(self, name: str) -> str:
         """Return the definition of a function of a thread's number and the pointers."""
@@ -402,6 +402,7 @@ class _Generic:
         w = self.w
         if lanes is not None:
             terms = prod(self.sizes[d] for d in self.reduced)
+            w.line("#pragma unroll 16")
             w.line(f"for (u32 r = lane; r < {terms}u; r += LANES) {{")
             w.depth += 1
             w.line("u32 t = r;")

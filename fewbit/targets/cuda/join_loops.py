@@ -1,8 +1,9 @@
 """Loops that follow each other as one kernel, because a launch takes longer than a small loop.
 
-Loops of few threads are computed by one block, in their order, with barriers between them. Loops
-that have nothing to do with each other are parts of one grid, whatever their size. Each stays the
-function that it would be as a kernel, but for its pointers, which may now meet.
+Loops of few threads are computed by one block, in their order, with barriers between those that
+depend on each other. Loops that have nothing to do with each other are parts of one grid, whatever
+their size. Each stays the function that it would be as a kernel, but for its pointers, which may
+now meet.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fewbit.targets.cuda.layers import Call
 
 Step = Nest | Call
 
-SMALL = 2048
+SMALL = 4096
 """Threads up to which one block is enough…"""
 LITTLE = 1 << 14
 """…and turns of loops: with more, a launch is shorter."""
@@ -70,13 +71,33 @@ def _meet(one: Nest, other: Nest) -> bool:
 
 
 def _sequence(nests: list[Nest]) -> Nest:
-    threads = max(nest.threads for nest in nests)
-    block = min(LARGEST_BLOCK, -(-threads // 32) * 32)
-    parts = [
-        f"  for (u64 i = $; i < {nest.threads}ull; i += WIDTH) {call};"
-        for nest, call in zip(nests, _calls(nests, ["i"] * len(nests)), strict=True)
-    ]
+    """Return one block, in which loops that have nothing to do with each other run side by side."""
+    phases = _phases(nests)
+    threads = max(sum(map(_whole_warps, phase)) for phase in phases)
+    block = min(LARGEST_BLOCK, threads)
+    calls, parts = iter(_calls(nests, ["i"] * len(nests))), list[str]()
+    for phase in phases:
+        first, lines = 0, list[str]()
+        for nest in phase:
+            start = f"u64 i = FROM({first % block}u)" if first % block else "u64 i = $"
+            lines.append(f"  for ({start}; i < {nest.threads}ull; i += WIDTH) {next(calls)};")
+            first += _whole_warps(nest)
+        parts.append("\n".join(lines))
     return _kernel(nests, "\n  BARRIER;\n".join(parts), block, block, in_order=True)
+
+
+def _phases(nests: list[Nest]) -> list[list[Nest]]:
+    """Return loops in their order; none of a phase writes what another of it uses."""
+    phases: list[list[Nest]] = [[]]
+    for nest in nests:
+        if any(_meet(nest, other) for other in phases[-1]):
+            phases.append([])
+        phases[-1].append(nest)
+    return phases
+
+
+def _whole_warps(nest: Nest) -> int:
+    return -(-nest.threads // 32) * 32
 
 
 def _grid(nests: list[Nest]) -> Nest:

@@ -12,7 +12,7 @@ from fewbit.numerics.widths import Width
 Precision = Literal["f32", "tf32", "f16"]
 """How floats are multiplied."""
 
-Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention"]
+Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention", "cached_attention"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Layer:
     |---|---|
     | `conv2d` | x, the weight (channels-last), a bias and a tensor to add if there are any |
     | `max_pool`, `unfold` | x |
-    | `few_bit` | x, integers N x K, and scales if `scaled` |
+    | `few_bit` | x, integers N x K, scales if `scaled`, and those of rows of x if `by_rows` |
     | `attention` | queries, keys, values |
+    | `cached_attention` | queries, keys, values, and which are seen |
     """
 
     name: str
@@ -51,7 +52,10 @@ class Layer:
     width: Width | None = None
     """The width of few-bit weights."""
     scaled: bool = False
+    by_rows: bool = False
     causal: bool = False
+    scale: float = 1.0
+    """What scores of attention to a cache are multiplied by."""
     views: tuple[View | None, ...] = ()
     """Views of queries, keys and values, where they are parts of the operands."""
     shapes: tuple[tuple[int, ...], ...] = ()

@@ -18,6 +18,7 @@ from fewbit.errors import UnsupportedError
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.attention import Attention
+from fewbit.kernels.cuda.cached_attention import CachedAttention, cached_attention_plan
 from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution, Epilogue
 from fewbit.kernels.cuda.family import Config, Family
@@ -31,10 +32,12 @@ from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.memory import Memory
 
 Array = np.ndarray[Any, Any]
-Problem = Convolution | FewBitMatmul | Attention | Unfold
+Problem = Convolution | FewBitMatmul | Attention | CachedAttention | Unfold
 
 FAMILIES = ("wgmma", "patch", "mma", "tiled+both", "depthwise")
 """Those that finish a sum themselves."""
+
+ATTENTION_TO_CACHE: tuple[str, ...] = ("q", "k", "v", "seen", "y")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class Call:
                 return {**plain, "dtype": dtype, "result": result}
             case Attention(dtype=dtype, strides=strides):
                 return {**plain, "dtype": dtype, "strides": [list(each) for each in strides]}
+            case CachedAttention(dtype=dtype, scale=scale):
+                return {**plain, "dtype": dtype, "scale": scale}
             case Unfold(of=of):
                 return {**plain, "problem": str(of), "dtype": of.dtype}
 
@@ -92,6 +97,8 @@ def _plan(
         return FEW_BIT.build(problem, dict(config), arch)
     if isinstance(problem, Attention):
         return ATTENTION[family].build(problem, dict(config), arch)
+    if isinstance(problem, CachedAttention):
+        return cached_attention_plan(problem, arch)
     if isinstance(problem, Unfold):
         return unfold_plan(problem, arch)
     if kind == "max_pool":
@@ -104,6 +111,11 @@ def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
         return _few_bit(layer, memories, arch)
     if layer.kind == "attention":
         return _attention(layer, memories, arch)
+    if layer.kind == "cached_attention":
+        operands: dict[str, Memory] = dict(zip(ATTENTION_TO_CACHE, memories, strict=True))
+        (heads, rows, width), tokens = operands["q"].sizes, operands["v"].sizes[1]
+        problem = CachedAttention(heads, rows, tokens, width, layer.dtype, layer.scale)
+        return Call(problem, layer.kind, {}, operands, layer.name, layer.kind)
     if layer.kind == "unfold":
         operands = {"x": memories[0], "y": memories[1]}
         problem = _spread(layer, memories[0])
@@ -131,6 +143,7 @@ def _depthwise(dtype: str, weight: Array) -> Array:
 
 def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     x, weight, *scale, y = memories
+    rows_scale = scale.pop() if layer.by_rows else None
     (n, k), rows = weight.sizes, prod(x.sizes[:-1])
     groups = (*scale[0].sizes, 1)[1] if scale and len(scale[0].sizes) == 2 else 1
     assert layer.width is not None
@@ -140,9 +153,11 @@ def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     operands = {"x": x, "q": weight, "y": y}
     changed: dict[str, Callable[[Array], Array]] = {"q": partial(arrange, problem)}
     scales = partial(arrange_scales, problem)
-    added: dict[str, Array] = {
-        "row_scale": np.ones(problem.buffers()["row_scale"].shape, np.float32)
-    }
+    added: dict[str, Array] = {}
+    if rows_scale is not None:
+        operands["row_scale"] = rows_scale
+    else:
+        added["row_scale"] = np.ones(problem.buffers()["row_scale"].shape, np.float32)
     if scale:
         operands["scale"] = scale[0]
         changed["scale"] = scales

@@ -16,6 +16,13 @@ struct brain_bits { u16 bits; };
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define WIDTH blockDim.x  // of a block that is alone
 #define BARRIER __syncthreads()
+#define FROM(first) ((THREAD + WIDTH - (first)) % WIDTH)  // threads by turns, from one on
+#if __CUDA_ARCH__ >= 900
+// A launch begins while the one before ends, and lets the next one begin.
+#define WAIT asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")
+#else
+#define WAIT
+#endif
 DEVICE float widened(half_bits value) {
   float wide;
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
@@ -33,6 +40,8 @@ template <class T> DEVICE T from_lane(T value, int other) { return __shfl_xor_sy
 #define LANES 1
 #define WIDTH 1
 #define BARRIER
+#define FROM(first) THREAD
+#define WAIT
 #define __global__
 extern thread_local u64 THREAD;
 DEVICE float widened(half_bits value) {

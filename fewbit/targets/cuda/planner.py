@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from torch_mlir.ir import Module
 
 
+WAITING = ("few_bit", "cached_attention")
+"""Layers whose kernels wait for the launch before by themselves, as generated loops do."""
 WORD = 8
 """Bytes of the largest number."""
 
@@ -180,7 +182,8 @@ class Assembly:
             if isinstance(step, Nest):
                 grid = -(-step.threads // step.block), 1, 1
                 arguments = tuple(places.values())
-                launches.append(Launch(0, description["kernel"], grid, step.block, arguments))
+                launch = Launch(0, description["kernel"], grid, step.block, arguments)
+                launches.append(replace(launch, early=arch.has_warpgroups))
                 continue
             plan = step.plan(arch)
             for own, buffer in plan.buffers.items():
@@ -193,6 +196,7 @@ class Assembly:
                     launch,
                     image=numbers[launch.image],
                     arguments=tuple(_argument(a, places) for a in launch.arguments),
+                    early=arch.has_warpgroups and step.kind in WAITING,
                 )
                 for launch in plan.launches
             ]

@@ -8,6 +8,7 @@
 #id = affine_map<(i) -> (i)>
 
 // CHECK:      extern "C" __global__ void loops_000(const float* __restrict__ p0, float* __restrict__ p1) {
+// CHECK-NEXT:   WAIT;
 // CHECK-NEXT:   if (THREAD >= 4ull) return;
 // CHECK:        const float v0 = p0[(d0)];
 // CHECK-NEXT:   const float v1 = (float)(v0 + v0);
@@ -27,6 +28,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // A number of an input fills the result.
 // CHECK: extern "C" __global__ void loops_000(const float* __restrict__ p0, float* __restrict__ p1) {
+// CHECK-NEXT:   WAIT;
 // CHECK-NEXT:   if (THREAD >= 5ull) return;
 func.func @main(%k: tensor<f32>) -> tensor<5xf32> {
   %n = tensor.extract %k[] : tensor<f32>

@@ -12,11 +12,14 @@ import torch
 
 import fewbit
 from fewbit.base.typed_torch import from_numpy
-from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.errors import FewbitWarning, ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.arch import HOPPER, TURING, Arch
+from fewbit.language.places import end_of
 from fewbit.pipeline.compilation import Compilation
+from fewbit.targets.compile import lower
 from fewbit.targets.cuda.settings import GpuSettings
 from fewbit.targets.cuda.target import compile_cuda
+from tests.language.checkpoints import family_folder
 from tests.targets.cuda.emulate import COMPILER, Emulated
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -182,3 +185,54 @@ def test_what_depends_on_contents_is_refused() -> None:
     }"""
     with pytest.raises(UnsupportedError, match="contain"):
         compile_model(fewbit.Program.parse(text))
+
+
+class Chooses(torch.nn.Module):
+    """Reads one row more than a number in the input says."""
+
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x[: end_of(count, 1, x.shape[0])]).sum(0)
+
+
+def test_sizes_that_only_a_run_knows_are_refused_by_name() -> None:
+    program = fewbit.import_model(Chooses(), (torch.randn(6, 4), torch.tensor(3)))
+    with pytest.raises(UnsupportedError, match="contain, not only on their shapes") as caught:
+        lower(program, "kernel", "cuda")
+    assert caught.value.place is not None
+    assert caught.value.place.op == "tensor.extract_slice"
+    assert caught.value.place.file is not None
+
+
+def import_steps(folder: Path, family: str, **options: Any) -> fewbit.Program:
+    family_folder(folder, family)
+    with pytest.warns(FewbitWarning):
+        return fewbit.import_model(folder, context=64, steps=True, **options)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("family", "cache", "calls"),
+    [
+        ("llama", "f16", 2),
+        ("mistral", "f32", 2),
+        pytest.param("gemma2", "f16", 0, marks=pytest.mark.slow),
+        pytest.param("llama", "q8", 0, marks=pytest.mark.slow),
+    ],
+)
+def test_steps_of_a_decoder(family: str, cache: str, calls: int, tmp_path: Path) -> None:
+    program = import_steps(tmp_path / "model", family, cache=cache)
+    compilation, _ = compile_model(program)
+    kinds = [step["step"] for step in compilation.module.described]
+    assert kinds.count("cached_attention") == calls
+    emulated = Emulated(compilation, tmp_path)
+    state = [
+        np.zeros([n or 0 for n in spec.shape or ()], spec.dtype)
+        for spec in program.signature.inputs[2:]
+    ]
+    for position, token in enumerate((5, 7, 11, 2, 9, 33)):
+        given = [np.array([[token]]), np.array([position])]
+        found, expected = emulated(*given, *state), program.run(*given, *state)
+        assert relative(found[0], expected[0]) < 1e-5
+        for ours, theirs in zip(found[1:], expected[1:], strict=True):
+            assert np.abs(ours.astype(np.float32) - theirs.astype(np.float32)).max() < 2e-3
+        state = list(found[1:])
