@@ -53,7 +53,7 @@ class FoundAttention:
 def find_cached_attention(op: BatchMatmulOp) -> FoundAttention | None:
     """Return the attention that ends with this matmul by values, if there is one."""
     weights, values = op.inputs
-    softmax, values = weights.owner, _kept(values)
+    softmax, values = weights.owner, _find_narrow(values)
     if not isinstance(softmax, mico.SoftmaxOp) or not _sums_into_zeros(op.outputs[0]):
         return None
     if softmax.dim.value.data not in (-1, len(mico.shape_of(weights.type)) - 1):
@@ -62,10 +62,10 @@ def find_cached_attention(op: BatchMatmulOp) -> FoundAttention | None:
     if masked is None or _maps(masked.op) != MASKED or not masked.is_in_order:
         return None
     hidden, least, scores = masked.op.inputs
-    seen = _negated(hidden)
+    seen = _find_opposite(hidden)
     if seen is None or not _is_least(least):
         return None
-    scale, scores = _scaled(scores)
+    scale, scores = _split_scale(scores)
     product = scores.owner
     if isinstance(product, mico.ReshapeOp):
         product = product.input.owner
@@ -75,7 +75,7 @@ def find_cached_attention(op: BatchMatmulOp) -> FoundAttention | None:
     if not _sums_into_zeros(matmul.op.outputs[0]):
         return None
     query, keys = matmul.op.inputs
-    keys = _kept(keys)
+    keys = _find_narrow(keys)
     return _check(query, keys, values, seen, scale)
 
 
@@ -124,7 +124,7 @@ def _maps(op: GenericOp) -> tuple[AffineMap, ...]:
     return tuple(each.data for each in op.indexing_maps)
 
 
-def _kept(value: SSAValue) -> SSAValue:
+def _find_narrow(value: SSAValue) -> SSAValue:
     """Return a tensor as it is kept, before it is widened."""
     widened = _body(value.owner, arith.ExtFOp)
     if widened is None or not widened.is_in_order or len(set(_maps(widened.op))) != 1:
@@ -132,7 +132,7 @@ def _kept(value: SSAValue) -> SSAValue:
     return widened.op.inputs[0]
 
 
-def _negated(hidden: SSAValue) -> SSAValue | None:
+def _find_opposite(hidden: SSAValue) -> SSAValue | None:
     """Return the bits whose opposites are given."""
     found = _body(hidden.owner, arith.XOrIOp)
     if found is None or len(set(_maps(found.op))) != 1:
@@ -142,7 +142,7 @@ def _negated(hidden: SSAValue) -> SSAValue | None:
     return found.op.inputs[0] if is_read and _number(one) in (-1, 1) else None
 
 
-def _scaled(scores: SSAValue) -> tuple[float, SSAValue]:
+def _split_scale(scores: SSAValue) -> tuple[float, SSAValue]:
     """Return what scores are multiplied by, and those before."""
     found = _body(scores.owner, arith.MulfOp)
     if found is None or len(set(_maps(found.op))) != 1:
