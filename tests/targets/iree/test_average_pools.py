@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool1d, avg_pool2d
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 
 WINDOWS = [
     (kernel, stride, padding, ceil, counted)
@@ -30,7 +30,7 @@ class Pools(nn.Module):
 
 @pytest.mark.parametrize("shape", [(2, 3, 9, 7), (3, 9)], ids=["2d", "1d"])
 def test_only_elements_that_count_are_counted(shape: tuple[int, ...]) -> None:
-    x = torch.from_numpy(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+    x = from_numpy(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
     results = fewbit.compile(fewbit.import_model(Pools(), (x,)), "iree-cpu", name="pools").run(
         x.numpy()
     )
