@@ -20,7 +20,7 @@ from fewbit.toolchain.objects import parse_ir
 FOLDER = Path(runtime.__file__).parent
 TOOL = Path(__file__).parents[2] / "tools" / "runtime.py"
 LINUX = [(part, family) for part in ("threads", "dispatch", "detect", "profile") for family in BITS]
-BARE_METAL = [("bare_metal", family) for family in ("rv32", "rv64")]
+BARE_METAL = [("bare_metal", "rv32"), ("bare_metal", "rv64"), ("microcontroller", "rv32")]
 
 
 @pytest.mark.skipif(find_spec("ziglang") is None, reason="the compiler is not installed")

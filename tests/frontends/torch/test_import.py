@@ -299,9 +299,12 @@ def test_module_that_is_called_twice() -> None:
 
 
 class Hidden(nn.Module):
+    """Reads what the call before kept."""
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.last = x * 2
-        return x + self.last
+        before = getattr(self, "last", x)
+        self.last = x * 2 + before
+        return x + before
 
 
 def test_hidden_state_is_refused() -> None:
@@ -312,18 +315,33 @@ def test_hidden_state_is_refused() -> None:
     assert not hasattr(model, "last")
 
 
+class LeftBehind(nn.Module):
+    """Keeps what it computed, and reads it in the same call only."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last = x * 2
+        return x + self.last
+
+
+def test_what_a_call_leaves_behind_is_no_state() -> None:
+    model = LeftBehind()
+    program = import_model(model, (torch.ones(2),))
+    assert not hasattr(model, "last")
+    assert_same(program, model, torch.randn(2))
+
+
 class Listed(nn.Module):
-    """Keeps what it computed, in something that holds it."""
+    """Keeps what it computed, in something that holds it, and reads what it kept before."""
 
     def __init__(self, kept: object) -> None:
         super().__init__()
         self.kept = kept
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[
-            cast(Any, type(self.kept))
-        ]
-        return x + 1
+        kept: Any = self.kept
+        before = [*kept.values()] if isinstance(kept, dict) else [*kept]
+        self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[type(kept)]
+        return x + (before[0] if before else 1)
 
 
 @pytest.mark.parametrize("kept", [[torch.ones(2)], [], {"y": torch.ones(2)}, np.ones(3)])
