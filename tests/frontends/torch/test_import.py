@@ -339,7 +339,7 @@ class Listed(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         kept: Any = self.kept
-        before = [*kept.values()] if isinstance(kept, dict) else [*kept]
+        before: list[torch.Tensor] = list(kept.values() if hasattr(kept, "values") else kept)
         self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[type(kept)]
         return x + (before[0] if before else 1)
 
