@@ -149,11 +149,8 @@ static bool acquire_pool(void) {
   if (!atomic_compare_exchange_strong_explicit(&shared.owner, &owner, used, memory_order_acquire,
                                                memory_order_relaxed))
     return false;
-  if (before != free) {
+  if (before != free)
     shared.started = 0;
-    shared.last = shared.took = 0;
-    shared.alone = shared.alone_before = 0;
-  }
   return true;
 }
 

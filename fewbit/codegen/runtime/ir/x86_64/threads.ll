@@ -23,11 +23,7 @@ if.end.i:
   %2 = extractvalue { i32, i1 } %1, 1
   %cmp3.not.i = icmp ne i32 %0, %shl.i
   %or.cond.not.i = and i1 %cmp3.not.i, %2
-  br i1 %or.cond.not.i, label %if.end.thread, label %acquire_pool.exit
-
-if.end.thread:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 16 dereferenceable(32) getelementptr inbounds nuw (i8, ptr @shared, i64 16), i8 0, i64 32, i1 false)
-  br label %end_workers.exit
+  br i1 %or.cond.not.i, label %end_workers.exit, label %acquire_pool.exit
 
 acquire_pool.exit:
   br i1 %2, label %if.end, label %return
@@ -87,31 +83,31 @@ if.end.i:
   %2 = extractvalue { i32, i1 } %1, 1
   %cmp3.not.i = icmp ne i32 %0, %shl.i
   %or.cond.not.i = and i1 %cmp3.not.i, %2
-  br i1 %or.cond.not.i, label %if.then1.thread, label %acquire_pool.exit
+  br i1 %or.cond.not.i, label %acquire_pool.exit.thread, label %acquire_pool.exit
 
-if.then1.thread:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) getelementptr inbounds nuw (i8, ptr @shared, i64 8), i8 0, i64 40, i1 false)
-  br label %if.else
+acquire_pool.exit.thread:
+  store i64 0, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 8), align 8
+  br label %if.then1
 
 acquire_pool.exit:
   br i1 %2, label %if.then1, label %if.end5
 
 if.then1:
-  %.pre = load i64, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 32), align 32
-  %cmp2 = icmp sgt i64 %.pre, 0
+  %3 = load i64, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 32), align 32
+  %cmp2 = icmp sgt i64 %3, 0
   br i1 %cmp2, label %if.then3, label %if.else
 
 if.then3:
-  %dec.i = add nsw i64 %.pre, -1
+  %dec.i = add nsw i64 %3, -1
   store i64 %dec.i, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 32), align 32
   tail call void @threads.part(ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef 0, i64 noundef 1) #7
   call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %time.i.i) #7
   %call.i.i23 = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %time.i.i) #7
-  %3 = load i64, ptr %time.i.i, align 8
-  %mul.i.i = mul i64 %3, 1000000000
+  %4 = load i64, ptr %time.i.i, align 8
+  %mul.i.i = mul i64 %4, 1000000000
   %tv_nsec.i.i = getelementptr inbounds nuw i8, ptr %time.i.i, i64 8
-  %4 = load i64, ptr %tv_nsec.i.i, align 8
-  %add.i.i = add i64 %mul.i.i, %4
+  %5 = load i64, ptr %tv_nsec.i.i, align 8
+  %add.i.i = add i64 %mul.i.i, %5
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %time.i.i) #7
   store i64 %add.i.i, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 16), align 16
   br label %if.end
@@ -122,8 +118,8 @@ if.else:
 
 if.end:
   %code.0 = phi i32 [ 0, %if.then3 ], [ %call4, %if.else ]
-  %5 = load atomic i32, ptr @shared monotonic, align 64
-  %and.i = and i32 %5, -2
+  %6 = load atomic i32, ptr @shared monotonic, align 64
+  %and.i = and i32 %6, -2
   store atomic i32 %and.i, ptr @shared release, align 64
   br label %return
 
