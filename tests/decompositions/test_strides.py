@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Tensor], Tensor], tuple[int, ...]]] = {
     "of_a_sum": (lambda x: torch.as_strided_copy(x + 1, (2, 2), (2, 1), 2), (4, 3)),
     "written": (lambda x: torch.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 3)), (4, 3)),
     "diagonal": (lambda x: torch.diagonal_scatter(x, x[:2, 0], 1), (4, 3)),
-    "diagonals": (lambda x: torch.diagonal_scatter(x, x[:2, :, 1].T, -1, 2, 0), (3, 3, 4)),
+    "diagonals": (lambda x: torch.diagonal_scatter(x, x[:, :, 1], -1, 2, 0), (3, 3, 4)),
     "scalar": (lambda x: x.max(0)[0] + x.cumsum(0) + x.topk(1)[0] + x.median(0)[0], ()),
     "products": (lambda x: x.cumprod(0) + x.sort()[0] + x.nanmedian(), ()),
     "one_sample": (lambda x: F.conv_transpose1d(x, x[:, :2, None] + x[0, :3], stride=2), (3, 5)),
