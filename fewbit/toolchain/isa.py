@@ -142,6 +142,13 @@ class Isa:
         return self.triple.partition("-")[0]
 
     @property
+    def baseline(self) -> Isa:
+        """The processor of the family whose code all others execute."""
+        if self.architecture == "x86_64":
+            return replace(self, cpu="x86-64", features="")
+        return Isa.of(self.architecture)
+
+    @property
     def needs(self) -> set[str]:
         """Features that a processor must have to execute this code; for processors by name."""
         return _NEEDS[self.name]

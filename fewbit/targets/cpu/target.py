@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fewbit import __version__
 from fewbit.base.files import PathLike
 from fewbit.base.target_name import TargetName
-from fewbit.codegen.dispatch import dispatch_object, plainest, variant_functions
+from fewbit.codegen.dispatch import dispatch_object, variant_functions
 from fewbit.codegen.header import header_text
 from fewbit.codegen.interface import COUNTED, STATE_BYTES, Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
@@ -277,7 +277,7 @@ def write_library(
     symbol = f"{name}_signature"
     signed = objects.text_object(symbol, signature, isa)
     file = WeightsFile(signature, weights)
-    members.append(_weights_member(interface, file, plainest(isa) if variants else isa))
+    members.append(_weights_member(interface, file, isa.baseline if variants else isa))
     members.append(Member(f"{symbol}.o", signed, (symbol,)))
     described = f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__}"
     named = weights_name(name) if interface.beside else ""
