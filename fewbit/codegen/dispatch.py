@@ -63,7 +63,7 @@ def dispatch_object(
     texts = [*runtime, needs_ir(variants), "\n".join(parts)]
     module = objects.link_modules(texts, public, isa)
     objects.optimize(module, isa)
-    objects.link_in(module, instructions_ir(isa.architecture))
+    objects.link_in(module, instructions_ir(isa))
     return objects.emit_object(module, isa)
 
 

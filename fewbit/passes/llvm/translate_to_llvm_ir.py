@@ -55,7 +55,7 @@ class TranslateToLlvmIr(Conversion):
         work = calls.seconds + interface.least_bytes / BYTES_A_SECOND
         worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(interface, ENTRY, ctx.get(WeightImage).nbytes, worth)
-        threads = baseline_ir("threads", isa)
+        threads = baseline_ir("threads" if isa.system.has_threads else "alone", isa)
         program = for_older_llvm(to_llvm_ir(module))
         texts = [program, public, threads, *calls.texts_without_tiles()]
         rows = ctx.find(ProfileRows)

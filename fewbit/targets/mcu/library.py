@@ -27,7 +27,7 @@ from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.elf import sections, symbols
 from fewbit.toolchain.isa import Isa
-from fewbit.toolchain.link import lld
+from fewbit.toolchain.lld import lld
 
 CODE = (".text", ".rodata")
 """What the sections of flash are called, beside that of weights."""
