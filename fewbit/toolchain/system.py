@@ -18,6 +18,10 @@ _MEMORY = "memcmp memcpy memmove memset"
 _THREADS = """
 clock_gettime getauxval getpid pthread_create pthread_join pthread_sigmask sched_yield syscall
 """
+_WINDOWS_THREADS = """
+CloseHandle CreateThread GetCurrentProcessId GetModuleHandleExW QueryPerformanceCounter
+QueryPerformanceFrequency SwitchToThread WaitForSingleObject
+"""
 _MATH = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fdim
 floor fma fmax fmin fmod hypot lgamma log log10 log1p log2 modf nearbyint pow remainder rint round
@@ -101,11 +105,13 @@ WINDOWS = System(
     "coff",
     {
         "ucrtbase.dll": (_both(_MATH) - {"hypotf"})
-        | frozenset(f"{_MEMORY} fabs frexp ldexp".split())
+        | frozenset(f"{_MEMORY} fabs frexp ldexp".split()),
+        "kernel32.dll": frozenset(_WINDOWS_THREADS.split()),
+        "api-ms-win-core-synch-l1-2-0.dll": frozenset(["WaitOnAddress", "WakeByAddressSingle"]),
     },
     "",
     ".dll",
-    has_threads=False,
+    has_threads=True,
 )
 """From Windows 10 on, of which the C runtime is a part."""
 

@@ -23,7 +23,12 @@ from fewbit.toolchain.objects import parse_ir
 FOLDER = Path(runtime.__file__).parent
 TOOL = Path(__file__).parents[2] / "tools" / "runtime.py"
 LINUX = [(part, family) for part in ("threads", "dispatch", "detect", "profile") for family in BITS]
-ELSEWHERE = [("alone", "x86_64"), ("alone", "aarch64"), ("half", "x86_64")]
+ELSEWHERE = [
+    ("threads", "x86_64-windows"),
+    ("alone", "x86_64"),
+    ("alone", "aarch64"),
+    ("half", "x86_64"),
+]
 BARE_METAL = [("bare_metal", "rv32"), ("bare_metal", "rv64"), ("microcontroller", "rv32")]
 
 

@@ -16,11 +16,15 @@ from importlib.resources import files
 
 from fewbit.codegen.llvm_text import with_attributes
 from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.system import WINDOWS
 
 
 @cache
 def runtime_ir(part: str, family: str) -> str:
-    """Return LLVM IR of one part, for a family of processors; `rv32` and `rv64` have no system."""
+    """Return LLVM IR of one part, for a family of processors.
+
+    That of Linux is good anywhere, but for threads; `rv32` and `rv64` have no system.
+    """
     return (files(__name__) / "ir" / family / f"{part}.ll").read_text(encoding="utf-8")
 
 
@@ -28,4 +32,6 @@ def baseline_ir(part: str, isa: Isa) -> str:
     """Return one part for a program of a processor, of instructions that all of its family have."""
     baseline = isa.baseline
     kept = f'"target-cpu"="{baseline.cpu}" "target-features"="{baseline.features}"'
-    return with_attributes(runtime_ir(part, isa.architecture), kept)
+    is_other = part == "threads" and isa.system is WINDOWS
+    family = f"{isa.architecture}-{WINDOWS.name}" if is_other else isa.architecture
+    return with_attributes(runtime_ir(part, family), kept)

@@ -19,6 +19,7 @@ from fewbit.cli.main import run
 from fewbit.codegen.support import support_object
 from fewbit.errors import MissingToolError, UnsupportedError, UsageError
 from fewbit.models import lenet_text
+from fewbit.passes.llvm import translate_to_llvm_ir
 from fewbit.program.artifact import open_folder
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact, emulated
@@ -120,7 +121,9 @@ def test_dll(home: Path) -> None:
     signature = dll.bytes_of["net_signature"].split(b"\0")[0].decode()
     assert f'#define NET_SIGNATURE "{signature}"' in text
     assert "extern __declspec(dllimport) const char net_signature" in text
-    assert "On Windows, the caller's thread computes alone." in text
+    assert "the caller's thread computes alone" not in text
+    alone = (compiled(home, "aarch64-macos").folder / "net.h").read_text()
+    assert "On macOS, the caller's thread computes alone." in alone
     imports = (artifact.folder / "net.lib").read_bytes()
     assert imports.startswith(b"!<arch>\n")
     for name in FUNCTIONS:
@@ -326,7 +329,16 @@ define i32 @_start() {
 }
 """
 """What a program of C begins with."""
-STDIO = ["__acrt_iob_func", "_fileno", "_setmode", "exit", "fread", "fwrite", "strcmp"]
+TAKEN = {
+    "ucrtbase.dll": [
+        *("__acrt_iob_func", "_fileno", "_setmode", "exit", "fread", "fwrite", "strcmp"),
+        *("memcmp", "memcpy", "memset"),
+    ],
+    "kernel32.dll": [
+        *("CreateThread", "FreeLibrary", "GetExitCodeThread", "GetModuleHandleA"),
+        *("GetProcAddress", "LoadLibraryA", "Sleep", "WaitForSingleObject"),
+    ],
+}
 
 
 def _module(text: str, isa: Isa) -> Any:
@@ -339,21 +351,26 @@ def sent(arrays: tuple[Array, ...]) -> bytes:
     return b"".join(array.tobytes() for array in arrays)
 
 
+def windows_client(client: str, artifact: Artifact, folder: Path) -> Path:
+    """A program of C beside the DLL that it is linked with."""
+    isa, program = Isa.of("x86-64-windows"), folder / f"{client}.exe"
+    zig_cc(
+        folder, "-target", "x86_64-windows-gnu", f"-I{artifact.folder}",
+        "-c", str(CLIENTS / f"{client}.c"), "-o", str(folder / "client.o"),
+    )  # fmt: skip
+    start = write_object(folder, "start.o", objects.emit_object(_module(START, isa), isa))
+    flags = ["/nodefaultlib", "/entry:_start", "/subsystem:console", f"/out:{program}"]
+    imports = [import_library(folder, dll, names, isa) for dll, names in TAKEN.items()]
+    lld([*flags, start, str(folder / "client.o"), str(artifact.folder / "net.lib"), *imports], "link")  # fmt: skip
+    shutil.copy(artifact.folder / "net.dll", folder)
+    return program
+
+
 @zig
 @wine
 @pytest.mark.slow
 def test_windows_c_client(home: Path, tmp_path: Path) -> None:
-    artifact, isa = compiled(home, "x86-64-windows"), Isa.of("x86-64-windows")
-    source, client = CLIENTS / "portable.c", tmp_path / "client.exe"
-    zig_cc(
-        tmp_path, "-target", "x86_64-windows-gnu", f"-I{artifact.folder}", "-c", str(source),
-        "-o", str(tmp_path / "client.o"),
-    )  # fmt: skip
-    start = write_object(tmp_path, "start.o", objects.emit_object(_module(START, isa), isa))
-    flags = ["/nodefaultlib", "/entry:_start", "/subsystem:console", f"/out:{client}"]
-    libraries = [str(artifact.folder / "net.lib"), import_library(tmp_path, "ucrtbase.dll", STDIO, isa)]  # fmt: skip
-    lld([*flags, start, str(tmp_path / "client.o"), *libraries], "link")
-    shutil.copy(artifact.folder / "net.dll", tmp_path)
+    client = windows_client("portable", compiled(home, "x86-64-windows"), tmp_path)
     done = subprocess.run(
         [*Wine().command, str(client)], input=sent(inputs()), capture_output=True,
         env=Wine().environment(), timeout=120,
@@ -363,6 +380,20 @@ def test_windows_c_client(home: Path, tmp_path: Path) -> None:
     assert floats.size == ROWS * (CLASSES + WIDE)
     for got, wanted in zip(np.split(floats, [ROWS * CLASSES]), layers(bits=8).run(*inputs()), strict=True):  # fmt: skip
         assert np.array_equal(got, wanted.ravel())
+
+
+@zig
+@wine
+@pytest.mark.slow
+@pytest.mark.parametrize("bits", [8, None])
+def test_windows_calls_at_the_same_time(tmp_path: Path, bits: int | None, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """Threads start, work, sleep and wake; those of calls that meet end with them."""
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_SHARING", 1e-30)
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_WAKING", 1e-30)
+    artifact = fewbit.compile(layers(bits=bits), "cpu:x86-64-windows", tmp_path / "net", name="net")
+    client = windows_client("repeat", artifact, tmp_path)
+    done = subprocess.run([*Wine().command, str(client)], env=Wine().environment(), timeout=120)
+    assert done.returncode == 0
 
 
 @zig
