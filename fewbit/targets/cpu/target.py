@@ -250,6 +250,8 @@ def write_library(
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
+    if not isa.system.has_threads:
+        options["threads"] = "the caller's"
     if interface.beside:
         options[WEIGHTS] = hash_of_image(weights)
     if interface.profile:

@@ -143,6 +143,7 @@ def test_dylib(home: Path, processor: str, cpu: int) -> None:
     assert set(artifact.manifest.files) == {"libnet.dylib", "net.h"}
     data = (artifact.folder / "libnet.dylib").read_bytes()
     dylib = read_dylib(data)
+    assert artifact.manifest.options["threads"] == "the caller's"
     assert (dylib.cpu, dylib.kind, dylib.own_name) == (cpu, 6, "@rpath/libnet.dylib")
     assert dylib.libraries == ("/usr/lib/libSystem.B.dylib",)
     assert (dylib.platform, dylib.oldest) == (1, (11, 0))

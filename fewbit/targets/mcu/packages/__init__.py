@@ -123,7 +123,7 @@ def _words(packed: Packed) -> Mapping[str, str]:
 def compiler_flags(core: Core) -> str:
     """Return what GCC is told of a core, so that its code calls ours as ours is called."""
     if not core.is_arm:
-        return f"-march={core.name}_zicsr -mabi={core.abi} -mcmodel=medany"
+        return f"-march={core.name} -mabi={core.abi} -mcmodel=medany"
     fpu = _FPUS.get(core.name)
     floats = "-mfloat-abi=soft" if fpu is None else f"-mfloat-abi=hard -mfpu={fpu}"
     return f"-mcpu={core.name} -mthumb {floats}"

@@ -1,10 +1,24 @@
 /* How a Cortex-M starts on QEMU's board, and prints by semihosting. A board of yours has its own. */
+#include <stddef.h>
 #include <stdint.h>
 
 extern uint8_t stack_top[];
 extern uint32_t data_from[], data_start[], data_end[], bss_start[], bss_end[];
 
 int main(void);
+
+/* What compilers take for granted, where there is no library of C. */
+__attribute__((weak)) void *memcpy(void *to, const void *from, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+  return to;
+}
+
+__attribute__((weak)) void *memset(void *to, int byte, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    ((uint8_t *)to)[i] = (uint8_t)byte;
+  return to;
+}
 
 static int ask_host(int operation, const void *given) {
   register int r0 __asm__("r0") = operation;

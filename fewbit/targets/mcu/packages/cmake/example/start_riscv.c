@@ -1,11 +1,25 @@
 /* How a RISC-V core starts on QEMU's machine virt, and prints by its UART. A board of yours has its
    own. */
+#include <stddef.h>
 #include <stdint.h>
 
 extern uint32_t data_from[], data_start[], data_end[], bss_start[], bss_end[];
 
 int main(void);
 void begin(void);
+
+/* What compilers take for granted, where there is no library of C. */
+__attribute__((weak)) void *memcpy(void *to, const void *from, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+  return to;
+}
+
+__attribute__((weak)) void *memset(void *to, int byte, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    ((uint8_t *)to)[i] = (uint8_t)byte;
+  return to;
+}
 
 __attribute__((naked, used, section(".vectors"))) void _start(void) {
   __asm__ volatile("la sp, stack_top\n"
