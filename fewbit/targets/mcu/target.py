@@ -31,8 +31,9 @@ from fewbit.targets.mcu.fit import needs_of, refuse_what_does_not_fit
 from fewbit.targets.mcu.harness import Embedded
 from fewbit.targets.mcu.interface import header, run_name
 from fewbit.targets.mcu.library import Library, link_program, make_library
+from fewbit.targets.mcu.packages import KINDS, Packed, package_files
 from fewbit.targets.mcu.pipeline import mcu_pipeline
-from fewbit.targets.options import FLAG, TEXT, Options, option
+from fewbit.targets.options import FLAG, TEXT, Options, one_of, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ class McuOptions(Options):
         FLAG,
         "Also a program that boots on QEMU's board of the core and checks itself.",
         see="[microcontrollers](mcu.md#a-program-that-boots)",
+    )
+    package: str | None = option(
+        one_of(*KINDS),
+        "The folder is a library of a build system's: cmake, arduino, zephyr.",
+        metavar="SYSTEM",
+        see="[microcontrollers](mcu.md#in-your-build-system)",
     )
     flash: str | None = option(
         TEXT,
@@ -107,10 +114,14 @@ class Mcu(Target):
         described = (
             f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__} for {core.name}"
         )
-        files: dict[str, Content] = {
-            f"lib{name}.a": library.archive,
-            f"{name}.h": header(interface, described, arena, library.stack_bytes).encode(),
-        }
+        text = header(interface, described, arena, library.stack_bytes).encode()
+        files: dict[str, Content] = {f"lib{name}.a": library.archive, f"{name}.h": text}
+        if given.package is not None:
+            packed = Packed(
+                core, board_of(core), interface, described, text, library.archive,
+                arena, library.stack_bytes,
+            )  # fmt: skip
+            files |= package_files(given.package, packed)
         if given.bare_metal:
             files[f"{name}.elf"] = _boot_program(made, program, library)
         manifest = Manifest(

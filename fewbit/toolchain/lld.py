@@ -1,0 +1,35 @@
+"""The linker LLD, in each of its flavors, from the IREE compiler's wheel."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from fewbit.errors import MissingToolError, PassError
+from fewbit.toolchain.tools import tool_path
+
+
+def lld(arguments: Sequence[str], flavor: Literal["gnu", "link", "darwin"] = "gnu") -> None:
+    """Run the linker."""
+    linker = tool_path("iree-lld")
+    if linker is None:
+        raise MissingToolError(
+            "there is no linker: iree-lld is missing",
+            hint="install fewbit with its dependencies; iree-base-compiler has it",
+        )
+    done = subprocess.run(
+        [linker, "-flavor", flavor, *arguments],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = f"{done.stderr}\n{done.stdout}".strip().splitlines() or ["it did not say why"]
+        raise PassError(f"the linker failed: {said[0]}")
+
+
+def write_object(folder: Path, name: str, data: bytes) -> str:
+    """Write an object for the linker, and return its path."""
+    path = folder / name
+    path.write_bytes(data)
+    return str(path)
