@@ -113,17 +113,22 @@ def _write(folder: str, name: str, data: bytes) -> str:
     return str(path)
 
 
-def lld(arguments: Sequence[str]) -> None:
+def lld(arguments: Sequence[str], flavor: str = "gnu") -> None:
     """Run the linker."""
+    done = run_lld(arguments, flavor)
+    if done.returncode != 0:
+        raise PassError(f"the linker failed: {done.stderr.strip().splitlines()[0]}")
+
+
+def run_lld(arguments: Sequence[str], flavor: str) -> subprocess.CompletedProcess[str]:
+    """Run the linker, and return what it printed."""
     linker = tool_path("iree-lld")
     if linker is None:
         raise MissingToolError(
             "there is no linker: iree-lld is missing",
             hint="install fewbit with its dependencies; iree-base-compiler has it",
         )
-    done = subprocess.run(
-        [linker, "-flavor", "gnu", *arguments],
+    return subprocess.run(
+        [linker, "-flavor", flavor, *arguments],
         capture_output=True, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    if done.returncode != 0:
-        raise PassError(f"the linker failed: {done.stderr.strip().splitlines()[0]}")

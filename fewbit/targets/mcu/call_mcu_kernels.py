@@ -88,19 +88,22 @@ class McuCalls(KernelCalls):
         return ["\n".join([*(stub.text() for stub in self.stubs), self.code.text()])]
 
 
-def call_mcu_kernels(program: Program, core: Core) -> McuCalls:
+def call_mcu_kernels(
+    program: Program, core: Core, kind: type[KernelCall] | None = None
+) -> McuCalls:
     """Replace, in place, every matmul or convolution that kernels compute."""
+    kind = kind or KernelCall
     code = Code(core)
     calls = McuCalls(core.isa, code=code)
     with using(SymbolTable(program.module)):
         for op in list(program.module.walk()):
             if isinstance(op, Contracted) and not op.is_float:
-                _Call(program, op, calls, code).run()
+                kind(program, op, calls, code).run()
     return calls
 
 
 @dataclass
-class _Plan:
+class Plan:
     """A kernel, its weights, and the room that it needs."""
 
     function: Kernel
@@ -111,7 +114,7 @@ class _Plan:
 
 
 @dataclass
-class _Output:
+class Output:
     """How outputs are made, and the columns of the table of channels."""
 
     epilogue: Epilogue
@@ -122,7 +125,9 @@ class _Output:
     """Whether sums are finished by loops."""
 
 
-class _Call(CallSite[Contracted]):
+class KernelCall(CallSite[Contracted]):
+    """An op that becomes a call; other targets have other plans."""
+
     def __init__(self, program: Program, op: Contracted, calls: McuCalls, code: Code) -> None:
         super().__init__(program, op, calls)
         self.code = code
@@ -132,10 +137,10 @@ class _Call(CallSite[Contracted]):
         weight = self.constant(op.weight)
         if weight is None or op.scale_groups is not None or min(shape_of(op.x)) < 0:
             return
-        if isinstance(op, kernel.Conv2dOp) and op.groups.value.data > 1 and not self._is_depthwise:
+        if isinstance(op, kernel.Conv2dOp) and op.groups.value.data > 1 and not self.is_depthwise:
             return
         output = self._output()
-        plan = self._plan(weight, output)
+        plan = self.plan(weight, output)
         memory = [self.buffer(self._bytes(op.x)), self._weights(plan)]
         table = output.epilogue.table(output.columns, len(weight))
         name = f"{constant_name(op.weight)}.table_{len(self.calls.names)}"
@@ -168,17 +173,17 @@ class _Call(CallSite[Contracted]):
 
     # What is computed
 
-    def _plan(self, weight: Array, output: _Output) -> _Plan:
+    def plan(self, weight: Array, output: Output) -> Plan:
         op, core = self.op, self.code.core
-        if self._is_depthwise:
+        if self.is_depthwise:
             assert isinstance(op, kernel.Conv2dOp)
-            windows = _windows(op)
+            windows = windows_of(op)
             plane = Depthwise(shape_of(op.x)[0], windows, output.epilogue)
             function, room = depthwise(self.code, plane)
-            return _Plan(function, room, plane.pack(weight), "depthwise")
+            return Plan(function, room, plane.pack(weight), "depthwise")
         width = element_width(op.weight.type)
         bits = 8 if width is None else stored_bits(width.bits)
-        windows = _windows(op) if isinstance(op, kernel.Conv2dOp) else None
+        windows = windows_of(op) if isinstance(op, kernel.Conv2dOp) else None
         if windows is None:
             images, rows = 1, prod(shape_of(op.x)[:-1])
             matrix = weight
@@ -193,20 +198,20 @@ class _Call(CallSite[Contracted]):
         has_row_scales = windows is None and prod(_scale_shape(op.x_scale)) > 1
         tile = Tile(layout, tall, k, n, output.epilogue, has_row_scales)
         function, room = contraction(self.code, Contraction(images, rows, windows, tile))
-        return _Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
+        return Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
 
-    def _output(self) -> _Output:
+    def _output(self) -> Output:
         op = self.op
         if op.multiplier is not None and op.result.first_use is None:
             return self._requantized()
-        chain = None if self._is_depthwise else self._chain()
+        chain = None if self.is_depthwise else self._chain()
         if chain is not None:
             columns = self._bias() | dict(chain.columns)
-            return _Output(Epilogue("channels", op.bias is not None, chain=chain), columns)
+            return Output(Epilogue("channels", op.bias is not None, chain=chain), columns)
         one_image = op.x_scale is not None and self._scale_is_simple(op.x_scale)
         is_plain = op.gives_floats and one_image and op.activation_name is None
         if not is_plain or not self._knows(op.weight_scale, op.bias):
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         return self._scale_to_floats()
 
     def _chain(self) -> Chain | None:
@@ -228,26 +233,26 @@ class _Call(CallSite[Contracted]):
     def _knows(self, *values: SSAValue | None) -> bool:
         return all(value is None or self.constant(value) is not None for value in values)
 
-    def _requantized(self) -> _Output:
+    def _requantized(self) -> Output:
         op = self.op
         assert op.multiplier is not None
         multiplier = self.constant(op.multiplier)
         shift = None if op.shift is None else self.constant(op.shift)
         low, high = (int(end) for end in op.integer_bounds)
         if multiplier is None or not self._knows(op.bias, op.shift):
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         columns = self._bias()
         has_bias = op.bias is not None
         if shift is None:
             columns["scale"] = multiplier.astype(np.float32)
-            return _Output(Epilogue("scaled", has_bias, bounds=(low, high)), columns)
+            return Output(Epilogue("scaled", has_bias, bounds=(low, high)), columns)
         raised = missing_bits(shift)
         if self._largest_sum() >= 1 << 31 - raised:
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         shift = np.broadcast_to(shift, multiplier.shape) + np.int32(raised)
         columns["multiplier"], columns["shift"], common = common_shift(multiplier, shift)
         epilogue = Epilogue("fixed", has_bias, common, raised, bounds=(low, high))
-        return _Output(epilogue, columns)
+        return Output(epilogue, columns)
 
     def _largest_sum(self) -> int:
         """Return a bound of accumulators with their bias."""
@@ -256,7 +261,7 @@ class _Call(CallSite[Contracted]):
         bias = 0 if op.bias is None else int(np.abs(self._bias()["bias"].astype(np.int64)).max())
         return prod(shape_of(op.weight)[1:]) * prod(w.magnitude for w in widths) + bias
 
-    def _scale_to_floats(self) -> _Output:
+    def _scale_to_floats(self) -> Output:
         op = self.op
         assert op.weight_scale is not None
         scale = self.constant(op.weight_scale)
@@ -281,7 +286,7 @@ class _Call(CallSite[Contracted]):
             is_binary=is_binary,
         )
         columns = self._bias() | {"scale": scale.astype(np.float32)}
-        return _Output(epilogue, columns, self._x_scale(), op.add)
+        return Output(epilogue, columns, self._x_scale(), op.add)
 
     def _bias(self) -> dict[str, Array]:
         bias = None if self.op.bias is None else self.constant(self.op.bias)
@@ -304,7 +309,7 @@ class _Call(CallSite[Contracted]):
 
     # Memory
 
-    def _weights(self, plan: _Plan) -> SSAValue:
+    def _weights(self, plan: Plan) -> SSAValue:
         name = f"{constant_name(self.op.weight)}.{plan.layout}"
         return self.buffer(self.keep(name, i8, lambda: plan.packed))
 
@@ -321,7 +326,7 @@ class _Call(CallSite[Contracted]):
             results["q"] = self.allocate(i8, shape)
         return results
 
-    def _give(self, output: _Output, given: dict[str, SSAValue]) -> None:
+    def _give(self, output: Output, given: dict[str, SSAValue]) -> None:
         op = self.op
         if output.has_bias_behind:
             block = Block()
@@ -344,7 +349,7 @@ class _Call(CallSite[Contracted]):
         self.replace(given.get("y"), *quantized)
 
     @property
-    def _is_depthwise(self) -> bool:
+    def is_depthwise(self) -> bool:
         op = self.op
         if not isinstance(op, kernel.Conv2dOp):
             return False
@@ -368,7 +373,7 @@ def _scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
     return shape_of(scale) if scale is not None and isinstance(scale.type, TensorType) else ()
 
 
-def _windows(op: kernel.Conv2dOp) -> Windows:
+def windows_of(op: kernel.Conv2dOp) -> Windows:
     (top, _), (left, _) = op.padding_pairs
     _, height, width, channels = shape_of(op.x)
     return Windows(

@@ -32,6 +32,10 @@ class Core:
     abi: str = ""
 
     xlen = 32
+    is_small = True
+    """Whether small code is the faster one."""
+    rounds_to_floats = False
+    """Whether the nearest integer is found as a float first."""
 
     @property
     def isa(self) -> Isa:
