@@ -8,7 +8,7 @@ run computes and convolutions in groups are left to `lower-kernel` altogether.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.codegen.stubs import KernelCalls
@@ -37,6 +37,7 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.llvm.values import NULL, Operand
 from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
+from fewbit.passes.kernel.unsigned import is_unsigned
 from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
@@ -81,6 +82,8 @@ class McuCalls(KernelCalls):
     """The calls of a program, with the code behind them."""
 
     code: Code | None = None
+    unsigned: frozenset[Operation] = frozenset()
+    """The ops whose activations are known to be no less than 0."""
 
     def texts(self) -> list[str]:
         if not self.stubs or self.code is None:
@@ -94,11 +97,12 @@ def call_mcu_kernels(
     """Replace, in place, every matmul or convolution that kernels compute."""
     kind = kind or KernelCall
     code = Code(core)
-    calls = McuCalls(core.isa, code=code)
+    ops = [op for op in program.module.walk() if isinstance(op, Contracted) and not op.is_float]
+    unsigned = frozenset(op for op in ops if is_unsigned(op.x))
+    calls = McuCalls(core.isa, code=code, unsigned=unsigned)
     with using(SymbolTable(program.module)):
-        for op in list(program.module.walk()):
-            if isinstance(op, Contracted) and not op.is_float:
-                kind(program, op, calls, code).run()
+        for op in ops:
+            kind(program, op, calls, code).run()
     return calls
 
 
@@ -111,6 +115,7 @@ class Plan:
     packed: Array
     layout: str
     """In the name of the weights, because another kernel may want them otherwise."""
+    table: Callable[[Epilogue, dict[str, Array], int], Array] = Epilogue.table
 
 
 @dataclass
@@ -130,7 +135,7 @@ class KernelCall(CallSite[Contracted]):
 
     def __init__(self, program: Program, op: Contracted, calls: McuCalls, code: Code) -> None:
         super().__init__(program, op, calls)
-        self.code = code
+        self.code, self.is_unsigned = code, op in calls.unsigned
 
     def run(self) -> None:
         op = self.op
@@ -142,7 +147,7 @@ class KernelCall(CallSite[Contracted]):
         output = self._output()
         plan = self.plan(weight, output)
         memory = [self.buffer(self._bytes(op.x)), self._weights(plan)]
-        table = output.epilogue.table(output.columns, len(weight))
+        table = plan.table(output.epilogue, output.columns, len(weight))
         name = f"{constant_name(op.weight)}.table_{len(self.calls.names)}"
         memory.append(self.buffer(self.keep(name, i8, lambda: table)))
         memory.append(self.allocate(i8, [max(plan.room, 1)]))
@@ -195,7 +200,7 @@ class KernelCall(CallSite[Contracted]):
         if output.epilogue.kind == "channels":  # nothing may be added twice
             tall, wide = _largest_divisor(rows, max(tall, TALL)), 1
         layout = Layout(core.family, bits, wide)
-        has_row_scales = windows is None and prod(_scale_shape(op.x_scale)) > 1
+        has_row_scales = windows is None and prod(scale_shape(op.x_scale)) > 1
         tile = Tile(layout, tall, k, n, output.epilogue, has_row_scales)
         function, room = contraction(self.code, Contraction(images, rows, windows, tile))
         return Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
@@ -225,7 +230,7 @@ class KernelCall(CallSite[Contracted]):
     def _scale_is_simple(self, scale: SSAValue) -> bool:
         """Return whether a scale is that of all, of rows, or of images."""
         lead = shape_of(self.op.x)[:-1] if isinstance(self.op, kernel.MatmulOp) else ()
-        given = _scale_shape(scale)
+        given = scale_shape(scale)
         if isinstance(self.op, kernel.MatmulOp):
             return given in ((), lead)
         return prod(given) == 1 or given == shape_of(self.op.x)[:1]
@@ -368,7 +373,7 @@ def _largest_divisor(count: int, most: int) -> int:
     return next(size for size in range(most, 0, -1) if count % size == 0)
 
 
-def _scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
+def scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
     """Return the shape of a scale, which may be a number."""
     return shape_of(scale) if scale is not None and isinstance(scale.type, TensorType) else ()
 

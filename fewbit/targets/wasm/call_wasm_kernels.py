@@ -1,16 +1,46 @@
-"""Matmuls and convolutions of integers as calls of kernels for WebAssembly."""
+"""Matmuls and convolutions of integers as calls of kernels for WebAssembly.
+
+With vectors, layers of as many channels as a kernel takes at once have kernels of their own; what is
+smaller, and what engines without vectors compute, has those of plain microcontrollers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fewbit.dialects import kernel
+from fewbit.dialects.mico import element_width
+from fewbit.passes.kernel.call_site import shape_of
 from fewbit.pipeline.context import compile_context
-from fewbit.targets.mcu.call_mcu_kernels import McuCalls, call_mcu_kernels
+from fewbit.targets.mcu.call_mcu_kernels import (
+    KernelCall,
+    McuCalls,
+    Output,
+    Plan,
+    call_mcu_kernels,
+    scale_shape,
+    windows_of,
+)
+from fewbit.targets.mcu.layout import stored_bits
 from fewbit.targets.wasm.engine import Engine
+from fewbit.targets.wasm.kernels.contraction import (
+    VectorContraction,
+    contraction,
+    shape_of_tile,
+)
+from fewbit.targets.wasm.kernels.depthwise import AT_ONCE, MOST_TAPS, VectorDepthwise, depthwise
+from fewbit.targets.wasm.kernels.lanes import table_of
+from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
+from fewbit.targets.wasm.kernels.tile import VectorTile
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -21,4 +51,44 @@ class CallWasmKernels(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = compile_context(ctx)
-        known.put(call_mcu_kernels(known.program(op), known.get(Engine)), McuCalls)
+        program, engine = known.program(op), known.get(Engine)
+        kind = VectorCall if engine.has_vectors else None
+        known.put(call_mcu_kernels(program, engine, kind), McuCalls)
+
+
+class VectorCall(KernelCall):
+    """An op that becomes a call of a kernel with vectors, where it has channels enough."""
+
+    def plan(self, weight: Array, output: Output) -> Plan:
+        op = self.op
+        if self.is_depthwise:
+            assert isinstance(op, kernel.Conv2dOp)
+            plane = VectorDepthwise(shape_of(op.x)[0], windows_of(op), output.epilogue)
+            if plane.windows.channels < AT_ONCE or plane.taps > MOST_TAPS:
+                return super().plan(weight, output)
+            function, room = depthwise(self.code, plane)
+            return Plan(function, room, plane.pack(weight), "eights", table_of)
+        if isinstance(op, kernel.Conv2dOp):
+            windows = windows_of(op)
+            images, rows = shape_of(op.x)[0], prod(windows.out)
+            matrix = weight.transpose(0, 2, 3, 1).reshape(len(weight), -1)
+        else:
+            windows, images, rows = None, 1, prod(shape_of(op.x)[:-1])
+            matrix = weight
+        n, k = matrix.shape
+        is_sum = output.epilogue.kind == "channels"
+        if n < LANES or (is_sum and n % LANES):
+            return super().plan(weight, output)
+        tall, vectors = shape_of_tile(rows, n, exact=is_sum)
+        layout = self._layout(vectors)
+        has_row_scales = windows is None and prod(scale_shape(op.x_scale)) > 1
+        tile = VectorTile(layout, tall, k, n, output.epilogue, has_row_scales)
+        function, room = contraction(self.code, VectorContraction(images, rows, windows, tile))
+        return Plan(function, room, layout.pack(matrix), layout.name, table_of)
+
+    def _layout(self, vectors: int) -> VectorLayout:
+        engine = self.code.core
+        width = element_width(self.op.weight.type)
+        bits = 8 if width is None else stored_bits(width.bits)
+        has_byte_dots = isinstance(engine, Engine) and engine.has_byte_dots
+        return VectorLayout(bits, vectors, has_byte_dots and bits == 8 and self.is_unsigned)

@@ -200,11 +200,11 @@ class _Writer:
     def _gather(self) -> Kernel:
         windows = self.wanted.windows
         if windows is None or windows.is_pointwise:
-            return _copy_row(self.code, self.tile.k)
+            return copy_row(self.code, self.tile.k)
         return gather(self.code, windows)
 
 
-def _copy_row(code: Code, k: int) -> Kernel:
+def copy_row(code: Code, k: int) -> Kernel:
     """Return the function that copies a row which has no padding behind it."""
     name = name_of("row", k)
     if (found := code.find(name)) is not None:

@@ -1,0 +1,154 @@
+"""Tiles: some rows times a block of channels, over the whole depth, and then the epilogue.
+
+Accumulators are vectors of four channels. A run of neighbours of a row is loaded to all lanes, and
+multiplied with that run of each channel: pairs of 16 bits by `dot`, to which rows are widened
+beforehand and weights while they are loaded, or fours of bytes by the relaxed dot product, where
+activations are not negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewbit.llvm.types import I8, I16, I32, Vector
+from fewbit.llvm.values import Value
+from fewbit.targets.mcu.kernels.epilogue import Epilogue
+from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
+from fewbit.targets.wasm.kernels.lanes import BYTES, HALVES, WORDS, integers_of, load_channels, store_outputs
+from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
+
+UNROLLED = 8
+"""Dot products of a row and a vector in an iteration, about."""
+
+
+@dataclass(frozen=True)
+class VectorTile:
+    """A tile of `rows` rows of `k` elements, and all blocks of `n` channels."""
+
+    layout: VectorLayout
+    rows: int
+    k: int
+    n: int
+    epilogue: Epilogue
+    has_row_scales: bool = False
+    """Whether each row of activations has a scale; else there is one."""
+
+    @property
+    def name(self) -> str:
+        shape = f"{self.rows}x{self.k}x{self.n}"
+        marks = "r" if self.has_row_scales else "o"
+        layout = self.layout
+        return name_of("tile", layout.name, f"w{layout.bits}", shape, marks, self.epilogue.name)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes from one row of activations to the next."""
+        return self.layout.depth(self.k) * (1 if self.layout.has_bytes else 2)
+
+
+def tile(code: Code, wanted: VectorTile) -> Kernel:
+    """Return the tile; its outputs are rows of n channels."""
+    found = code.find(wanted.name)
+    return found or code.add(_Writer(code, wanted).write())
+
+
+class _Writer:
+    def __init__(self, code: Code, wanted: VectorTile) -> None:
+        self.tile, self.layout = wanted, wanted.layout
+        self.f = Kernel(
+            code.core,
+            wanted.name,
+            "ptr rows, ptr weight, ptr table, ptr x_scale, ptr add, ptr y, ptr q",
+        )
+
+    def write(self) -> Kernel:
+        f, tile, layout = self.f, self.tile, self.layout
+        rows, weight, table, *_ = f.parameters
+        columns, n = layout.columns, tile.n
+        steps = layout.steps(tile.k)
+        unrolled = min(steps, max(1, UNROLLED // layout.parts))
+        accs = [f.zero(WORDS)] * (tile.rows * layout.vectors)
+        with f.loop(0, n, columns, carried=[weight], hot=True) as over:
+            (block,) = over.carried
+            first = over.index if n % columns == 0 else f.smaller(over.index, n - columns)
+            with f.loop(0, steps // unrolled, carried=[rows, block, *accs], hot=True) as loop:
+                x, w, *sums = loop.carried
+                sums = self._steps(x, w, sums, unrolled)
+                loop.carry(*self._moved(x, w, unrolled), *sums)
+            x, w, *sums = loop.results
+            sums = self._steps(x, w, sums, steps % unrolled)
+            over.carry(f.at(block, layout.block_bytes(tile.k), "i8"))
+            self._finish(sums, first, table)
+        return f
+
+    def _moved(self, x: Value, w: Value, steps: int) -> tuple[Value, Value]:
+        layout = self.layout
+        x_bytes = layout.step * (1 if layout.has_bytes else 2)
+        w_bytes = layout.chunk_bytes * layout.vectors
+        return self.f.at(x, steps * x_bytes, "i8"), self.f.at(w, steps * w_bytes, "i8")
+
+    def _steps(self, x: Value, w: Value, accs: list[Value], count: int) -> list[Value]:
+        layout, tile, f = self.layout, self.tile, self.f
+        sums = list(accs)
+        for step in range(count):
+            at, chunks = self._moved(x, w, step)
+            loaded = [self._load(chunks, vector) for vector in range(layout.vectors)]
+            for part in range(layout.parts):
+                weights = [self._field(each, part) for each in loaded]
+                for row in range(tile.rows):
+                    run = f.load(I32, f.at(at, row * tile.row_bytes + 4 * part, "i8"), align=1)
+                    run = f.bits(f.broadcast_to(run, LANES), BYTES if layout.has_bytes else HALVES)
+                    for vector, weight in enumerate(weights):
+                        index = row * layout.vectors + vector
+                        sums[index] = self._dot(run, weight, sums[index])
+        return sums
+
+    def _load(self, chunks: Value, vector: int) -> Value:
+        f, layout = self.f, self.layout
+        at = f.at(chunks, vector * layout.chunk_bytes, "i8")
+        if layout.has_bytes:
+            return f.load(BYTES, at, align=1)
+        return f.convert("sext", f.load(Vector(8, I8), at, align=1), I16)
+
+    def _field(self, loaded: Value, part: int) -> Value:
+        f, bits = self.f, self.layout.bits
+        if bits == 8:
+            return loaded
+        left = f.constant(HALVES, 16 - bits * (part + 1))
+        fields = loaded.shift_left(left).shift_right_signed(f.constant(HALVES, 16 - bits))
+        return fields | f.constant(HALVES, 1) if bits == 1 else fields
+
+    def _dot(self, run: Value, weight: Value, acc: Value) -> Value:
+        f = self.f
+        if self.layout.has_bytes:
+            name = "wasm.relaxed.dot.i8x16.i7x16.add.signed"
+            return f.intrinsic(name, WORDS, weight, run, acc)
+        return acc + f.intrinsic("wasm.dot", WORDS, run, weight)
+
+    def _finish(self, accs: list[Value], first: Value, table: Value) -> None:
+        f, tile, epilogue, vectors = self.f, self.tile, self.tile.epilogue, self.layout.vectors
+        given = load_channels(f, epilogue, table, tile.n, first, vectors)
+        rows = [accs[row * vectors : (row + 1) * vectors] for row in range(tile.rows)]
+        if epilogue.kind == "channels":
+            self._add_to_channels(rows, given, first)
+            return
+        one_scale = None
+        if epilogue.kind == "floats" and not tile.has_row_scales:
+            one_scale = f.load("float", f.parameter("x_scale"), 0, align=4)
+        for row, some in enumerate(rows):
+            scale = one_scale
+            if epilogue.kind == "floats" and scale is None:
+                scale = f.load("float", f.parameter("x_scale"), row, align=4)
+            store_outputs(f, epilogue, some, given, scale, first + row * tile.n)
+
+    def _add_to_channels(
+        self, rows: list[list[Value]], given: list[dict[str, Value]], first: Value
+    ) -> None:
+        """Add what accumulators of channels become to their sums."""
+        f = self.f
+        for vector, channels in enumerate(given):
+            at = f.at(f.parameter("y"), first + LANES * vector, I32)
+            total = f.load(WORDS, at, align=4)
+            for some in rows:
+                total = total + integers_of(f, self.tile.epilogue, some[vector], channels)
+            f.store(total, at, align=4)
