@@ -12,10 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fewbit.errors import PassError
+from fewbit.toolchain.leb128 import read_unsigned, signed, unsigned
 from fewbit.toolchain.link import run_lld
+from fewbit.toolchain.wasm_code import fold_offsets
 
 MAGIC = b"\0asm\1\0\0\0"
-_MEMORY, _DATA, _DATA_COUNT = 5, 11, 12
+_MEMORY, _CODE, _DATA, _DATA_COUNT = 5, 10, 11, 12
 PAGE = 64 << 10
 _I32_CONST, _END = 0x41, 0x0B
 
@@ -40,13 +42,13 @@ def link_module(
         done = run_lld(
             [
                 "--no-entry", "--stack-first", "-z", f"stack-size={stack_bytes}",
-                f"--global-base={data_from}", "--strip-all", "--gc-sections", "-O2",
+                f"--global-base={data_from}", "--gc-sections", "-O2",
                 *(f"--export={name}" for name in exports), "-o", str(module), *map(str, paths),
             ],
             "wasm",
         )  # fmt: skip
         if done.returncode == 0:
-            return module.read_bytes()
+            return _with_offsets(module.read_bytes())
     missing = sorted(set(re.findall(r"undefined symbol: (\S+)", done.stderr)))
     if missing:
         raise MissingFunctionsError(missing)
@@ -60,67 +62,59 @@ def sections(module: bytes) -> Iterator[tuple[int, bytes]]:
     at = len(MAGIC)
     while at < len(module):
         kind = module[at]
-        size, at = _read_number(module, at + 1)
+        size, at = read_unsigned(module, at + 1)
         yield kind, module[at : at + size]
         at += size
+
+
+def _with_offsets(module: bytes) -> bytes:
+    """Return the module with constant parts of addresses in their loads."""
+    parts = [MAGIC]
+    for kind, content in sections(module):
+        parts.append(_section(kind, _fold_functions(content) if kind == _CODE else content))
+    return b"".join(parts)
+
+
+def _fold_functions(content: bytes) -> bytes:
+    count, at = read_unsigned(content, 0)
+    parts = [unsigned(count)]
+    for _ in range(count):
+        size, at = read_unsigned(content, at)
+        body, at = content[at : at + size], at + size
+        groups, start = read_unsigned(body, 0)
+        for _ in range(groups):  # locals: how many, and a type
+            start = read_unsigned(body, start)[1] + 1
+        body = body[:start] + fold_offsets(body[start:])
+        parts += [unsigned(len(body)), body]
+    return b"".join(parts)
 
 
 def with_data(module: bytes, address: int, data: bytes | memoryview) -> bytes:
     """Return the module with a segment of data at an address."""
     if not len(data):
         return module
-    segment = b"\0" + bytes([_I32_CONST]) + _signed(address) + bytes([_END])
-    added = segment + _unsigned(len(data)) + bytes(data)
+    segment = b"\0" + bytes([_I32_CONST]) + signed(address) + bytes([_END])
+    added = segment + unsigned(len(data)) + bytes(data)
     parts, found = [MAGIC], False
     for kind, content in sections(module):
         if kind in (_DATA, _DATA_COUNT):
-            count, at = _read_number(content, 0)
+            count, at = read_unsigned(content, 0)
             rest = added + content[at:] if kind == _DATA else content[at:]
-            content = _unsigned(count + 1) + rest
+            content = unsigned(count + 1) + rest
             found |= kind == _DATA
         parts.append(_section(kind, content))
     if not found:
-        parts.append(_section(_DATA, _unsigned(1) + added))
+        parts.append(_section(_DATA, unsigned(1) + added))
     return b"".join(parts)
 
 
 def memory_bytes(module: bytes) -> int:
     """Return the bytes of memory that a module begins with."""
     content = next(content for kind, content in sections(module) if kind == _MEMORY)
-    _, at = _read_number(content, 0)
-    _, at = _read_number(content, at)  # whether there is a maximum
-    return _read_number(content, at)[0] * PAGE
+    _, at = read_unsigned(content, 0)
+    _, at = read_unsigned(content, at)  # whether there is a maximum
+    return read_unsigned(content, at)[0] * PAGE
 
 
 def _section(kind: int, content: bytes) -> bytes:
-    return bytes([kind]) + _unsigned(len(content)) + content
-
-
-def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned LEB128 number, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def _unsigned(value: int) -> bytes:
-    out = bytearray()
-    while True:
-        out.append(value & 0x7F | (0x80 if value > 0x7F else 0))
-        value >>= 7
-        if not value:
-            return bytes(out)
-
-
-def _signed(value: int) -> bytes:
-    """Return a number that is not negative as signed LEB128."""
-    out = bytearray()
-    while value > 0x3F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
+    return bytes([kind]) + unsigned(len(content)) + content

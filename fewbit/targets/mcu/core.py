@@ -34,6 +34,8 @@ class Core:
     xlen = 32
     is_small = True
     """Whether small code is the faster one."""
+    has_offsets = False
+    """Whether addresses of memory have an offset without a sign, which may not wrap."""
     rounds_to_floats = False
     """Whether the nearest integer is found as a float first."""
 

@@ -28,12 +28,13 @@ class Engine(Core):
     """Whether bytes are multiplied and added in fours, one factor from 0 to 127."""
 
     is_small = False
+    has_offsets = True
     rounds_to_floats = True
 
     @property
     def isa(self) -> Isa:
         bits = VECTOR_BITS if self.has_vectors else 32
-        return replace(super().isa, vector_bits=bits, registers=16, fma=False)
+        return replace(super().isa, vector_bits=bits, registers=16, fma=False, unrolls=False)
 
     @property
     def vector_bits(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fewbit.llvm import function
-from fewbit.llvm.types import I32
+from fewbit.llvm.types import I32, PTR, Spelled, type_of
 from fewbit.llvm.values import Operand, Value
 from fewbit.targets.mcu.core import Core
 
@@ -37,6 +37,14 @@ class Kernel(function.Function):
         if not self.ended:
             self.ret()
         return super().text()
+
+    def at(self, pointer: Value, index: Operand, type: Spelled = "float") -> Value:
+        """Return the address of an element; one by a number is part of an instruction."""
+        if not (self.core.has_offsets and isinstance(index, int) and index >= 0):
+            return super().at(pointer, index, type)
+        if index == 0:
+            return pointer
+        return self.emit(PTR, f"getelementptr nuw {type_of(type)}, {pointer.typed}, i32 {index}")
 
     # Numbers
 

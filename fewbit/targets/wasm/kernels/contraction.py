@@ -15,8 +15,8 @@ from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
 from fewbit.targets.wasm.kernels.layout import VectorLayout
 from fewbit.targets.wasm.kernels.tile import VectorTile, tile
 
-ACCUMULATORS = 10
-"""Vectors of accumulators, at most: engines have 16 registers on x86-64, some for themselves."""
+REGISTERS = 15
+"""Vectors of accumulators, weights and rows, at most: engines have 16 registers on x86-64."""
 MOST_ROWS, MOST_VECTORS = 6, 4
 WIDENED = 8
 """Bytes that are widened at once."""
@@ -47,7 +47,7 @@ def shape_of_tile(rows: int, n: int, *, exact: bool) -> tuple[int, int]:
         (tall, vectors)
         for tall in range(1, min(MOST_ROWS, rows) + 1)
         for vectors in range(1, MOST_VECTORS + 1)
-        if tall * vectors <= ACCUMULATORS
+        if tall * vectors + tall + vectors + 1 <= REGISTERS
         and 4 * vectors <= n
         and (not exact or (rows % tall == 0 and n % (4 * vectors) == 0))
     ]

@@ -3,7 +3,8 @@
 Accumulators are vectors of four channels. A run of neighbours of a row is loaded to all lanes, and
 multiplied with that run of each channel: pairs of 16 bits by `dot`, to which rows are widened
 beforehand and weights while they are loaded, or fours of bytes by the relaxed dot product, where
-activations are not negative.
+activations are not negative. Loops are not unrolled: LLVM would load all of their operands first,
+and engines have no registers for them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,6 @@ from fewbit.targets.mcu.kernels.epilogue import Epilogue
 from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
 from fewbit.targets.wasm.kernels.lanes import BYTES, HALVES, WORDS, integers_of, load_channels, store_outputs
 from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
-
-UNROLLED = 8
-"""Dot products of a row and a vector in an iteration, about."""
-
 
 @dataclass(frozen=True)
 class VectorTile:
@@ -65,42 +62,36 @@ class _Writer:
         f, tile, layout = self.f, self.tile, self.layout
         rows, weight, table, *_ = f.parameters
         columns, n = layout.columns, tile.n
-        steps = layout.steps(tile.k)
-        unrolled = min(steps, max(1, UNROLLED // layout.parts))
         accs = [f.zero(WORDS)] * (tile.rows * layout.vectors)
         with f.loop(0, n, columns, carried=[weight], hot=True) as over:
             (block,) = over.carried
             first = over.index if n % columns == 0 else f.smaller(over.index, n - columns)
-            with f.loop(0, steps // unrolled, carried=[rows, block, *accs], hot=True) as loop:
+            steps = layout.steps(tile.k)
+            with f.loop(0, steps, carried=[rows, block, *accs], hot=True) as loop:
                 x, w, *sums = loop.carried
-                sums = self._steps(x, w, sums, unrolled)
-                loop.carry(*self._moved(x, w, unrolled), *sums)
-            x, w, *sums = loop.results
-            sums = self._steps(x, w, sums, steps % unrolled)
+                sums = self._step(x, w, sums)
+                loop.carry(*self._moved(x, w), *sums)
             over.carry(f.at(block, layout.block_bytes(tile.k), "i8"))
-            self._finish(sums, first, table)
+            self._finish(loop.results[2:], first, table)
         return f
 
-    def _moved(self, x: Value, w: Value, steps: int) -> tuple[Value, Value]:
+    def _moved(self, x: Value, w: Value) -> tuple[Value, Value]:
         layout = self.layout
         x_bytes = layout.step * (1 if layout.has_bytes else 2)
-        w_bytes = layout.chunk_bytes * layout.vectors
-        return self.f.at(x, steps * x_bytes, "i8"), self.f.at(w, steps * w_bytes, "i8")
+        return self.f.at(x, x_bytes, "i8"), self.f.at(w, layout.chunk_bytes * layout.vectors, "i8")
 
-    def _steps(self, x: Value, w: Value, accs: list[Value], count: int) -> list[Value]:
+    def _step(self, x: Value, w: Value, accs: list[Value]) -> list[Value]:
         layout, tile, f = self.layout, self.tile, self.f
         sums = list(accs)
-        for step in range(count):
-            at, chunks = self._moved(x, w, step)
-            loaded = [self._load(chunks, vector) for vector in range(layout.vectors)]
-            for part in range(layout.parts):
-                weights = [self._field(each, part) for each in loaded]
-                for row in range(tile.rows):
-                    run = f.load(I32, f.at(at, row * tile.row_bytes + 4 * part, "i8"), align=1)
-                    run = f.bits(f.broadcast_to(run, LANES), BYTES if layout.has_bytes else HALVES)
-                    for vector, weight in enumerate(weights):
-                        index = row * layout.vectors + vector
-                        sums[index] = self._dot(run, weight, sums[index])
+        loaded = [self._load(w, vector) for vector in range(layout.vectors)]
+        for part in range(layout.parts):
+            weights = [self._field(each, part) for each in loaded]
+            for row in range(tile.rows):
+                run = f.load(I32, f.at(x, row * tile.row_bytes + 4 * part, "i8"), align=1)
+                run = f.bits(f.broadcast_to(run, LANES), BYTES if layout.has_bytes else HALVES)
+                for vector, weight in enumerate(weights):
+                    index = row * layout.vectors + vector
+                    sums[index] = self._dot(run, weight, sums[index])
         return sums
 
     def _load(self, chunks: Value, vector: int) -> Value:
