@@ -15,9 +15,9 @@ from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
 from fewbit.targets.wasm.kernels.layout import VectorLayout
 from fewbit.targets.wasm.kernels.tile import VectorTile, tile
 
-REGISTERS = 15
-"""Vectors of accumulators, weights and rows, at most: engines have 16 registers on x86-64."""
-MOST_ROWS, MOST_VECTORS = 6, 4
+ACCUMULATORS = 8
+"""Vectors of accumulators, at most: with more, engines run out of the 16 registers of x86-64."""
+MOST_ROWS, MOST_VECTORS = 8, 4
 WIDENED = 8
 """Bytes that are widened at once."""
 
@@ -47,7 +47,7 @@ def shape_of_tile(rows: int, n: int, *, exact: bool) -> tuple[int, int]:
         (tall, vectors)
         for tall in range(1, min(MOST_ROWS, rows) + 1)
         for vectors in range(1, MOST_VECTORS + 1)
-        if tall * vectors + tall + vectors + 1 <= REGISTERS
+        if tall * vectors <= ACCUMULATORS
         and 4 * vectors <= n
         and (not exact or (rows % tall == 0 and n % (4 * vectors) == 0))
     ]
@@ -55,7 +55,7 @@ def shape_of_tile(rows: int, n: int, *, exact: bool) -> tuple[int, int]:
     def cost(shape: tuple[int, int]) -> float:
         tall, vectors = shape
         tiles = -(-rows // tall) * -(-n // (4 * vectors))
-        return tiles * (2 * tall * vectors + tall + vectors + 1)
+        return tiles * (2 * tall * vectors + tall + 1.5 * vectors + 1)
 
     return min(shapes, key=cost)
 

@@ -75,10 +75,12 @@ class _Writer(DepthwiseWriter):
             channel = groups.index
             if w.channels % AT_ONCE:
                 channel = f.smaller(channel, w.channels - AT_ONCE)
-            given = load_channels(f, epilogue, table, w.channels, channel, 2)
             weights = [self._weights(f, taps, pair) for pair in range(wanted.pairs)]
             with f.loop(0, w.out[1], carried=[f.at(x, channel, "i8"), channel], hot=True) as over:
                 at, place = over.carried
+                # Loaded for each pixel: factors that are widened before the loop are multiplied
+                # as 64 bits, which engines do by many instructions.
+                given = load_channels(f, epilogue, table, w.channels, channel, 2)
                 store_outputs(f, epilogue, self._sums(f, at, weights), given, scale, place)
                 over.carry(f.at(at, step, "i8"), place + w.channels)
             groups.carry(f.at(taps, wanted.pairs * 2 * AT_ONCE, "i8"))
