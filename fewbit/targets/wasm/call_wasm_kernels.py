@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp, f32, i8
 from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
-from fewbit.passes.kernel.call_site import shape_of
+from fewbit.passes.kernel.call_site import CallSite, shape_of
 from fewbit.pipeline.context import compile_context
 from fewbit.targets.mcu.call_mcu_kernels import (
     KernelCall,
@@ -38,6 +38,7 @@ from fewbit.targets.wasm.kernels.contraction import (
 from fewbit.targets.wasm.kernels.depthwise import AT_ONCE, MOST_TAPS, VectorDepthwise, depthwise
 from fewbit.targets.wasm.kernels.lanes import table_of
 from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
+from fewbit.targets.wasm.kernels.quantize_rows import QuantizeRows, quantize_rows
 from fewbit.targets.wasm.kernels.tile import VectorTile
 
 Array = np.ndarray[Any, Any]
@@ -52,8 +53,14 @@ class CallWasmKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = compile_context(ctx)
         program, engine = known.program(op), known.get(Engine)
-        kind = VectorCall if engine.has_vectors else None
-        known.put(call_mcu_kernels(program, engine, kind), McuCalls)
+        if not engine.has_vectors:
+            known.put(call_mcu_kernels(program, engine), McuCalls)
+            return
+        calls = call_mcu_kernels(program, engine, VectorCall)
+        for each in list(op.walk()):
+            if isinstance(each, kernel.QuantizeRowsOp):
+                QuantizeCall(program, each, calls).run()
+        known.put(calls, McuCalls)
 
 
 class VectorCall(KernelCall):
@@ -92,3 +99,25 @@ class VectorCall(KernelCall):
         bits = 8 if width is None else stored_bits(width.bits)
         has_byte_dots = isinstance(engine, Engine) and engine.has_byte_dots
         return VectorLayout(bits, vectors, has_byte_dots and bits == 8 and self.is_unsigned)
+
+
+class QuantizeCall(CallSite[kernel.QuantizeRowsOp]):
+    """Activations that become a call of the kernel that quantizes rows."""
+
+    def run(self) -> None:
+        op, calls = self.op, self.calls
+        shape, lead = shape_of(op.x), len(shape_of(op.scale))
+        length = prod(shape[lead:])
+        if min(shape) < 0 or length < LANES or op.width.bits <= 2:
+            return
+        assert isinstance(calls, McuCalls)
+        assert calls.code is not None
+        rows = QuantizeRows(prod(shape[:lead]), length, op.width.qmax)
+        function = quantize_rows(calls.code, rows)
+        values, scales = self.allocate(i8, shape), self.allocate(f32, shape[:lead])
+        memory = [self.buffer(op.x), values, scales]
+        stub = self.stub("quantize", [each.type for each in memory])
+        stub.call(function.prototype, *(each.pointer for each in stub.memrefs))
+        self.call(stub, memory)
+        cast = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
+        self.replace(self.make(cast), self.as_tensor(scales))

@@ -69,7 +69,7 @@ def store_outputs(
         for vector, value in enumerate(found):
             f.store(value, f.at(f.parameter("y"), place + LANES * vector, I32), align=4)
         return
-    _store_bytes(f, found, epilogue.bounds, place)
+    store_bytes(f, found, epilogue.bounds, f.at(f.parameter("q"), place, "i8"))
 
 
 def integers_of(f: Kernel, epilogue: Epilogue, acc: Value, given: dict[str, Value]) -> Value:
@@ -149,12 +149,10 @@ def _store_floats(
             whole = value / f.constant(FLOATS, float(np.float32(epilogue.step)))
             steps.append(round_lanes(f, whole, epilogue.bounds))
     if steps:
-        _store_bytes(f, steps, (-128, 127), place)
+        store_bytes(f, steps, (-128, 127), f.at(f.parameter("q"), place, "i8"))
 
 
-def _store_bytes(
-    f: Kernel, words: Sequence[Value], bounds: tuple[int, int], place: Value
-) -> None:
+def store_bytes(f: Kernel, words: Sequence[Value], bounds: tuple[int, int], to: Value) -> None:
     """Store integers as bytes, between two bounds; to narrow them bounds them to those of bytes."""
     low, high = bounds
     bounded: list[Value] = []
@@ -164,28 +162,28 @@ def _store_bytes(
         if high < 127:
             value = f.intrinsic("smin.v4i32", WORDS, value, _splat(f, high))
         bounded.append(value)
-    at = place
     for first in range(0, len(bounded), LANES):
         some = bounded[first : first + LANES]
-        halves = [
-            f.intrinsic("wasm.narrow.signed.v8i16.v4i32", HALVES, some[i], some[min(i + 1, len(some) - 1)])
-            for i in range(0, len(some), 2)
-        ]
-        narrow = f.intrinsic("wasm.narrow.signed.v16i8.v8i16", BYTES, halves[0], halves[-1])
-        _store_lanes(f, narrow, len(some), at)
-        at = at + LANES * LANES
+        halves = [_narrow(f, some[i : i + 2]) for i in range(0, len(some), 2)]
+        name = "wasm.narrow.signed.v16i8.v8i16"
+        narrow = f.intrinsic(name, BYTES, halves[0], halves[-1])
+        _store_words(f, narrow, len(some), f.at(to, first * LANES, "i8"))
 
 
-def _store_lanes(f: Kernel, narrow: Value, words: int, place: Value) -> None:
+def _narrow(f: Kernel, words: Sequence[Value]) -> Value:
+    return f.intrinsic("wasm.narrow.signed.v8i16.v4i32", HALVES, words[0], words[-1])
+
+
+def _store_words(f: Kernel, narrow: Value, words: int, to: Value) -> None:
     """Store the first words of a vector of bytes."""
-    q = f.at(f.parameter("q"), place, "i8")
     if words == LANES:
-        f.store(narrow, q, align=1)
+        f.store(narrow, to, align=1)
         return
     if words >= 2:
-        f.store(f.extract(f.bits(narrow, Vector(2, I64)), 0), q, align=1)
+        f.store(f.extract(f.bits(narrow, Vector(2, I64)), 0), to, align=1)
     if words % 2:
-        f.store(f.extract(f.bits(narrow, WORDS), words - 1), f.at(q, LANES * (words - 1), "i8"), align=1)
+        last = f.extract(f.bits(narrow, WORDS), words - 1)
+        f.store(last, f.at(to, LANES * (words - 1), "i8"), align=1)
 
 
 def _splat(f: Kernel, value: int) -> Value:
