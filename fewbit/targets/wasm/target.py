@@ -7,13 +7,14 @@ nothing. node runs it here, if it is installed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.codegen.interface import Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
-from fewbit.errors import MissingToolError, UnsupportedError
+from fewbit.errors import MissingToolError, UnsupportedError, UsageError
 from fewbit.passes.memory.plan_memory import Arena
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
@@ -21,16 +22,30 @@ from fewbit.program.artifact import Content, Folder, Manifest, write_folder
 from fewbit.program.program import Program
 from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.fix_sizes import one_sample
+from fewbit.targets.options import TEXT, Options, option
 from fewbit.targets.target import Request, Target
 from fewbit.targets.wasm.engine import DETAILS, engine_of
 from fewbit.targets.wasm.interface import RUN
 from fewbit.targets.wasm.javascript import describe, package, script, types
 from fewbit.targets.wasm.memory import STACK_BYTES, MemoryMap
+from fewbit.targets.wasm.page import page
 from fewbit.targets.wasm.pipeline import wasm_pipeline
 from fewbit.toolchain.wasm import MissingFunctionsError, link_module, memory_bytes, with_data
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
+
+
+@dataclass(frozen=True)
+class WasmOptions(Options):
+    """The options of `wasm`."""
+
+    labels: str | None = option(
+        TEXT,
+        "Names of the classes, for the page: yes,no,up, or a file with one on each line.",
+        metavar="NAMES",
+        see="[browsers](wasm.md#the-page)",
+    )
 
 
 class Wasm(Target):
@@ -40,10 +55,12 @@ class Wasm(Target):
     see = "[browsers](wasm.md)"
     detail, details = "FEATURES", DETAILS
     is_simulated = True
+    options = WasmOptions
     fixed_point = True
 
     def check(self, request: Request) -> None:
         engine_of(request.target)
+        labels_of(WasmOptions.of(request).labels)
 
     def pipeline(self, request: Request) -> Pipeline:
         return wasm_pipeline(engine_of(request.target or self.name))
@@ -61,12 +78,14 @@ class Wasm(Target):
         places = made.ctx.get(MemoryMap)
         code = _link(made.module.data, places)
         module = with_data(code, places.weights, weights.view())
+        labels = labels_of(WasmOptions.of(request).labels)
         description = describe(interface, engine, places, program.recipe)
         files: dict[str, Content] = {
             "model.wasm": module,
             "model.js": script(description).encode(),
             "model.d.ts": types(description).encode(),
             "package.json": package(description).encode(),
+            "index.html": page(description, module, program, labels).encode(),
         }
         manifest = Manifest(
             name=interface.name,
@@ -120,3 +139,18 @@ def _link(program: bytes, places: MemoryMap) -> bytes:
             hint="give all layers static scales and compile with --integer-only, or leave that "
             "part of the model to JavaScript",
         ) from e
+
+
+def labels_of(given: str | None) -> list[str]:
+    """Return names of classes from a list, or from a file of that name."""
+    if given is None:
+        return []
+    if "," not in given:
+        try:
+            given = ",".join(Path(given).read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeError) as e:
+            raise UsageError(
+                f"the names of classes cannot be read from '{given}'",
+                hint="give them with commas, as in --labels yes,no,up, or a file of lines",
+            ) from e
+    return [name.strip() for name in given.split(",")]
