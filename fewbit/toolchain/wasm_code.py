@@ -1,8 +1,8 @@
 """What LLVM leaves to be done in WebAssembly's code: offsets of addresses.
 
 A load has an offset, but LLVM's loop passes forget that an address does not wrap, and add what
-they might have had there by two instructions: `i32.const c; i32.add; load`. These become a load with
-c more of offset. If an address did wrap, that would be a trap, never another address.
+they might have had there by two instructions: `i32.const c; i32.add; load`. These become a load
+with c more of offset. If an address did wrap, that would be a trap, never another address.
 """
 
 from __future__ import annotations

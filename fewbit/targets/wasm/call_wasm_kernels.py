@@ -1,7 +1,7 @@
 """Matmuls and convolutions of integers as calls of kernels for WebAssembly.
 
-With vectors, layers of as many channels as a kernel takes at once have kernels of their own; what is
-smaller, and what engines without vectors compute, has those of plain microcontrollers.
+With vectors, layers of as many channels as a kernel takes at once have kernels of their own; what
+is smaller, and what engines without vectors compute, has those of plain microcontrollers.
 """
 
 from __future__ import annotations

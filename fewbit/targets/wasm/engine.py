@@ -1,8 +1,8 @@
 """What a WebAssembly engine can do, as LLVM and our kernels know it.
 
-An engine is a core of 32 bits with floats. `wasm` is what every engine runs; `wasm:simd` has vectors
-of 128 bits, which browsers have had since 2021 to 2023; `wasm:relaxed` also has the dot product of
-bytes, which is exact where one factor has no sign.
+An engine is a core of 32 bits with floats. `wasm` is what every engine runs; `wasm:simd` has
+vectors of 128 bits, which browsers have had since 2021 to 2023; `wasm:relaxed` also has the dot
+product of bytes, which is exact where one factor is from 0 to 127.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ class Engine(Core):
 
 def _engine(name: str, about: str, features: str = "", **has: bool) -> Engine:
     every = ",".join(filter(None, (_ALWAYS, features)))
-    return Engine(
-        name, about, "wasm32-unknown-unknown", "generic", every, "plain", True, "", **has
-    )
+    return Engine(name, about, "wasm32-unknown-unknown", "generic", every, "plain", True, "", **has)
 
 
 ENGINES = {
@@ -73,5 +71,6 @@ def engine_of(target: str) -> Engine:
     close = get_close_matches(detail, DETAILS, n=1)
     meant = f"did you mean wasm:{close[0]}? " if close else ""
     raise UsageError(
-        f"there is no target '{target}'", hint=f"{meant}there are wasm, wasm:{', wasm:'.join(DETAILS)}"
+        f"there is no target '{target}'",
+        hint=f"{meant}there are wasm, wasm:{', wasm:'.join(DETAILS)}",
     )

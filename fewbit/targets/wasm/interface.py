@@ -13,7 +13,9 @@ from fewbit.targets.wasm.memory import MemoryMap
 RUN = "run"
 
 
-def interface_ir(interface: Interface, entry: str, places: MemoryMap, sizes: tuple[int, int]) -> str:
+def interface_ir(
+    interface: Interface, entry: str, places: MemoryMap, sizes: tuple[int, int]
+) -> str:
     """Return LLVM IR of `run`, for weights and an arena of these sizes."""
     ports = (*interface.inputs, *interface.outputs)
     if interface.counted or interface.dynamic:

@@ -36,12 +36,8 @@ def describe(
         "name": interface.name,
         "recipe": recipe or "float",
         "features": _FEATURES[engine.name],
-        "inputs": [
-            _port(*each) for each in zip(interface.inputs, places.inputs, strict=True)
-        ],
-        "outputs": [
-            _port(*each) for each in zip(interface.outputs, places.outputs, strict=True)
-        ],
+        "inputs": [_port(*each) for each in zip(interface.inputs, places.inputs, strict=True)],
+        "outputs": [_port(*each) for each in zip(interface.outputs, places.outputs, strict=True)],
     }
 
 

@@ -1,7 +1,7 @@
 """Where everything lies in the memory of a module: known before anything is compiled.
 
-The stack comes first, so that what overflows it is a trap and no silent error; then weights, inputs,
-outputs and the arena, and behind them what the linker places.
+The stack comes first, so that what overflows it is a trap and no silent error; then weights,
+inputs, outputs and the arena, and behind them what the linker places.
 """
 
 from __future__ import annotations

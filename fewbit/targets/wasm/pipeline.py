@@ -1,4 +1,4 @@
-"""The way of a program to WebAssembly: that of a microcontroller, with vectors where there are some."""
+"""The way of a program to WebAssembly: that of a microcontroller, and vectors if there are any."""
 
 from __future__ import annotations
 

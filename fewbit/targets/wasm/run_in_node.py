@@ -1,10 +1,12 @@
-"""Running an artifact in node: its own JavaScript module, in a process that stays for more calls."""
+"""Running an artifact in node: its own JavaScript module, in a process that stays for all calls."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import weakref
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -14,22 +16,37 @@ import numpy as np
 from fewbit.errors import Error, MissingToolError
 from fewbit.program.artifact import Folder
 from fewbit.runtime.native import check_inputs, dtype_of
-from fewbit.targets.wasm.engine import engine_of
+from fewbit.targets.wasm.engine import Engine, engine_of
 
 Array = np.ndarray[Any, Any]
 SCRIPT = Path(__file__).with_name("web") / "node.mjs"
 TIMED_RUNS = 20
+FIRST_RELAXED = 21
+"""The first version of node with relaxed SIMD."""
 
 
-def find_node() -> str:
-    """Return the path of node."""
+def find_node(engine: Engine) -> str:
+    """Return the path of node, if it runs what is compiled for an engine."""
     found = shutil.which("node") or shutil.which("nodejs")
     if found is None:
         raise MissingToolError(
             "node is not installed, which runs WebAssembly here",
             hint="apt-get install nodejs; browsers need nothing",
         )
+    if engine.has_byte_dots and (version := _version(found)) < FIRST_RELAXED:
+        raise MissingToolError(
+            f"node {version} does not run relaxed SIMD, which is in node {FIRST_RELAXED} and later",
+            hint="install a newer node, or compile with -t wasm:simd; browsers run it",
+        )
     return found
+
+
+@cache
+def _version(node: str) -> int:
+    """Return the first number of node's version."""
+    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"v(\d+)\.", done.stdout)
+    return int(found[1]) if found else 0
 
 
 class NodeRunner:
@@ -76,7 +93,7 @@ class NodeRunner:
     def _command(self) -> list[str]:
         for name in ("model.js", "model.wasm"):
             self.folder.file(name)  # checked against its hash
-        return [find_node(), str(SCRIPT), str(self.folder.path.resolve())]
+        return [find_node(self.engine), str(SCRIPT), str(self.folder.path.resolve())]
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -116,7 +116,7 @@ class Wasm(Target):
         from fewbit.targets.wasm.run_in_node import find_node
 
         try:
-            find_node()
+            find_node(engine_of(name))
         except MissingToolError as e:
             return e.what
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,21 @@ import pytest
 
 import fewbit
 from fewbit.cost.layers import made_up_inputs
+from fewbit.errors import MissingToolError
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.wasm.engine import ENGINES
+from fewbit.targets.wasm.engine import ENGINES, engine_of
+from fewbit.targets.wasm.run_in_node import find_node
 
 ALL = tuple(engine.name for engine in ENGINES.values())
 
 
-def needs_node() -> None:
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
+def needs_node(target: str = "wasm") -> str:
+    """Return the path of a node that runs a target's programs; skip without one."""
+    try:
+        return find_node(engine_of(target))
+    except MissingToolError as e:
+        pytest.skip(e.what)
 
 
 def compile_for(program: Program, target: str, output: Path, **options: Any) -> Artifact:
@@ -29,7 +33,7 @@ def compile_for(program: Program, target: str, output: Path, **options: Any) -> 
 
 def check(program: Program, target: str, output: Path, seed: int = 0) -> Artifact:
     """Compile and run a program, and compare with the interpreter to the bit."""
-    needs_node()
+    needs_node(target)
     artifact = compile_for(program, target, output)
     for each in range(2):  # the second run finds what the first left in memory
         random = np.random.default_rng(seed + each)
@@ -39,5 +43,5 @@ def check(program: Program, target: str, output: Path, seed: int = 0) -> Artifac
         ]
         expected, given = program.run(*inputs), artifact.run(*inputs)
         for a, b in zip(expected, given, strict=True):
-            assert np.array_equal(a, b), f"largest difference {np.abs(a - b).max()}"
+            assert np.array_equal(a, b, equal_nan=True), f"largest difference {np.abs(a - b).max()}"
     return artifact

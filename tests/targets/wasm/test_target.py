@@ -12,7 +12,6 @@ from fewbit.cli.main import run
 from fewbit.errors import MissingToolError, UnsupportedError, UsageError
 from fewbit.program.program import Program
 from fewbit.targets.registry import find_target
-from fewbit.targets.wasm.run_in_node import find_node
 from tests.targets.mcu.emulated import quantized
 from tests.targets.wasm.in_node import ALL, check, compile_for, needs_node
 
@@ -84,6 +83,17 @@ def test_missing_node_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         artifact(np.zeros((1, 4, 3, 3), np.float32))
 
 
+def test_old_node_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = tmp_path / "node"
+    node.write_text("#!/bin/sh\necho v20.20.2\n")
+    node.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    obstacle = find_target("wasm").find_obstacle("wasm:relaxed")
+    assert obstacle is not None
+    assert "node 20 does not run relaxed SIMD" in obstacle
+    assert find_target("wasm").find_obstacle("wasm:simd") is None
+
+
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, output = tmp_path / "net.mlir", tmp_path / "net"
     source.write_text(SMALL)
@@ -98,12 +108,51 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "memory_bytes" in printed
 
 
+def test_names_of_classes(tmp_path: Path) -> None:
+    program = Program.parse(SMALL)
+    compile_for(program, "wasm", tmp_path / "net", labels="yes, no,<b>up</b>")
+    assert '"labels": ["yes", "no", "<b>up</b>"]' in (tmp_path / "net" / "index.html").read_text()
+    names = tmp_path / "names.txt"
+    names.write_text("left\nright\n")
+    compile_for(program, "wasm", tmp_path / "net", labels=str(names))
+    assert '"labels": ["left", "right"]' in (tmp_path / "net" / "index.html").read_text()
+    with pytest.raises(UsageError, match="names of classes cannot be read from 'nowhere'"):
+        compile_for(program, "wasm", tmp_path / "net", labels="nowhere")
+
+
+FLOATS = """\
+func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<1x8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1x8xf32>) outs(%e : tensor<1x8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.OP %a : f32
+    linalg.yield %c : f32
+  } -> tensor<1x8xf32>
+  func.return %y : tensor<1x8xf32>
+}
+"""
+
+
+def test_functions_that_nothing_defines_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="calls acoshf, which WebAssembly has no") as e:
+        compile_for(Program.parse(FLOATS.replace("OP", "acosh")), "wasm", tmp_path / "net")
+    assert e.value.place is not None
+    assert e.value.place.layer is not None
+    assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.parametrize("op", ["exp", "tanh", "sqrt", "roundeven", "floor", "erf", "rsqrt"])
+def test_functions_of_floats(op: str, tmp_path: Path) -> None:
+    check(Program.parse(FLOATS.replace("OP", op)), "wasm:simd", tmp_path / "net")
+
+
 def _in_node(folder: Path, code: str) -> str:
     """Run a JavaScript module beside the model's, and return what it prints."""
-    needs_node()
+    node = needs_node()
     (folder / "test.mjs").write_text(code)
     done = subprocess.run(
-        [find_node(), str(folder / "test.mjs")], capture_output=True, text=True, check=False
+        [node, str(folder / "test.mjs")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -135,7 +135,9 @@ def _store_floats(
         if epilogue.has_add:
             value = value + f.load(FLOATS, f.at(f.parameter("add"), at, F32), align=4)
         if epilogue.gives_floats or epilogue.is_binary:
-            low, high = (None if b is None else f.constant(FLOATS, b) for b in epilogue.float_bounds)
+            low, high = (
+                None if b is None else f.constant(FLOATS, b) for b in epilogue.float_bounds
+            )
             value = value if low is None else f.select(value < low, low, value)
             value = value if high is None else f.select(value > high, high, value)
         if epilogue.gives_floats:

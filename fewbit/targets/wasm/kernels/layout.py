@@ -1,10 +1,10 @@
 """How weights lie in memory for kernels with vectors: blocks of channels, four to a vector.
 
 A *chunk* is what one vector of channels needs of some elements of the depth: for each of its four
-channels in turn, a run of neighbours that one dot product takes. Two neighbours are multiplied as 16
-bits, four as bytes. Narrow weights have several chunks in the fields of the same bytes, the first in
-the lowest bits; 1 bit is 1 for -1. The last block of a layer whose channels do not fill it begins
-earlier and has some channels twice.
+channels in turn, a run of neighbours that one dot product takes. Two neighbours are multiplied as
+16 bits, four as bytes. Narrow weights have several chunks in the fields of the same bytes, the
+first in the lowest bits; 1 bit is 1 for -1. The last block of a layer whose channels do not fill it
+begins earlier and has some channels twice.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """Activations quantized by scales of their own, one for each row, with vectors.
 
 The formula is that of `fewbit.numerics` for 3 bits and more, to the bit. Magnitudes are compared as
-integers, which order floats without a sign alike, and in several vectors, because each waits for the
-one before. The last vector of a row begins where it ends with the row.
+integers, which order floats without a sign alike, and in several vectors, because each waits for
+the one before. The last vector of a row begins where it ends with the row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewbit.llvm.types import I32
 from fewbit.llvm.values import Value
 from fewbit.numerics.formulas import EPS
 from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
-from fewbit.targets.wasm.kernels.lanes import FLOATS, ROUNDING, ROUNDED_BITS, WORDS, store_bytes
+from fewbit.targets.wasm.kernels.lanes import FLOATS, ROUNDED_BITS, ROUNDING, WORDS, store_bytes
 from fewbit.targets.wasm.kernels.layout import LANES
 
 AT_ONCE = 4

@@ -15,8 +15,16 @@ from fewbit.llvm.types import I8, I16, I32, Vector
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.epilogue import Epilogue
 from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
-from fewbit.targets.wasm.kernels.lanes import BYTES, HALVES, WORDS, integers_of, load_channels, store_outputs
+from fewbit.targets.wasm.kernels.lanes import (
+    BYTES,
+    HALVES,
+    WORDS,
+    integers_of,
+    load_channels,
+    store_outputs,
+)
 from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
+
 
 @dataclass(frozen=True)
 class VectorTile:
