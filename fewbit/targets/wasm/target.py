@@ -6,6 +6,7 @@ nothing. node runs it here, if it is installed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from fewbit import __version__
 from fewbit.codegen.interface import Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
-from fewbit.errors import MissingToolError, UnsupportedError, UsageError
+from fewbit.errors import MissingToolError, Place, UnsupportedError, UsageError
+from fewbit.passes.llvm.emit_object import ObjectCode
 from fewbit.passes.memory.plan_memory import Arena
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
@@ -76,7 +78,7 @@ class Wasm(Target):
         engine, interface = engine_of(request.target), made.ctx.get(Interface)
         weights, arena = made.ctx.get(WeightImage), made.ctx.get(Arena).static
         places = made.ctx.get(MemoryMap)
-        code = _link(made.module.data, places)
+        code = _link(made.module, places)
         module = with_data(code, places.weights, weights.view())
         labels = labels_of(WasmOptions.of(request).labels)
         description = describe(interface, engine, places, program.recipe)
@@ -129,16 +131,27 @@ class Wasm(Target):
         return Found(found.works, why, found.install)
 
 
-def _link(program: bytes, places: MemoryMap) -> bytes:
+def _link(program: ObjectCode, places: MemoryMap) -> bytes:
     try:
-        return link_module([program], [RUN], stack_bytes=STACK_BYTES, data_from=places.end)
+        return link_module([program.data], [RUN], stack_bytes=STACK_BYTES, data_from=places.end)
     except MissingFunctionsError as e:
         raise UnsupportedError(
             f"the program calls {', '.join(e.names)}, which WebAssembly has no instruction for, "
             "and there is no function of ours",
+            place=Place(layer=_layer_that_calls(program.llvm, e.names)),
             hint="give all layers static scales and compile with --integer-only, or leave that "
             "part of the model to JavaScript",
         ) from e
+
+
+def _layer_that_calls(module: Any, names: Sequence[str]) -> str | None:
+    """Return the layer that calls a function, by the name of the loop nest that does."""
+    for function in module.functions:
+        text = str(function)
+        if any(f"@{name}(" in text for name in names) and not function.is_declaration:
+            named = re.search(r"entry_\d+_(\w+)$", function.name)
+            return named[1] if named else function.name
+    return None
 
 
 def labels_of(given: str | None) -> list[str]:

@@ -42,7 +42,7 @@ class VectorDepthwise(Depthwise):
         return [min(first, count - AT_ONCE) for first in range(0, count, AT_ONCE)]
 
     def pack(self, weight: Array) -> Array:
-        """Return weights, C x 1 x kh x kw, as bytes: of groups of channels, two taps side by side."""
+        """Return weights, C x 1 x kh x kw, as bytes: groups of channels, two taps side by side."""
         taps = np.zeros((len(weight), 2 * self.pairs), np.int8)
         taps[:, : self.taps] = weight.reshape(len(weight), -1)
         pairs = taps.reshape(len(weight), self.pairs, 2)
