@@ -28,6 +28,7 @@ from fewbit.targets.mcu.call_mcu_kernels import (
     scale_shape,
     windows_of,
 )
+from fewbit.targets.mcu.kernels.contraction import Windows
 from fewbit.targets.mcu.layout import stored_bits
 from fewbit.targets.wasm.engine import Engine
 from fewbit.targets.wasm.kernels.contraction import (
@@ -35,11 +36,12 @@ from fewbit.targets.wasm.kernels.contraction import (
     contraction,
     shape_of_tile,
 )
+from fewbit.targets.wasm.kernels.conv2d import Conv2d, Plane, can_be_read_in_place, conv2d
 from fewbit.targets.wasm.kernels.depthwise import AT_ONCE, MOST_TAPS, VectorDepthwise, depthwise
 from fewbit.targets.wasm.kernels.lanes import table_of
 from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
 from fewbit.targets.wasm.kernels.quantize_rows import QuantizeRows, quantize_rows
-from fewbit.targets.wasm.kernels.tile import VectorTile
+from fewbit.targets.wasm.kernels.tile import Segments, VectorTile
 
 Array = np.ndarray[Any, Any]
 
@@ -75,23 +77,46 @@ class VectorCall(KernelCall):
                 return super().plan(weight, output)
             function, room = depthwise(self.code, plane)
             return Plan(function, room, plane.pack(weight), "eights", table_of)
-        if isinstance(op, kernel.Conv2dOp):
-            windows = windows_of(op)
-            images, rows = shape_of(op.x)[0], prod(windows.out)
-            matrix = weight.transpose(0, 2, 3, 1).reshape(len(weight), -1)
-        else:
-            windows, images, rows = None, 1, prod(shape_of(op.x)[:-1])
-            matrix = weight
-        n, k = matrix.shape
         is_sum = output.epilogue.kind == "channels"
-        if n < LANES or (is_sum and n % LANES):
+        if len(weight) < LANES or (is_sum and len(weight) % LANES):
             return super().plan(weight, output)
+        if isinstance(op, kernel.Conv2dOp):
+            return self._plan_conv2d(op, weight, output, is_sum)
+        rows = prod(shape_of(op.x)[:-1])
+        return self._plan_rows(1, rows, None, weight, output, is_sum)
+
+    def _plan_conv2d(
+        self, op: kernel.Conv2dOp, weight: Array, output: Output, is_sum: bool
+    ) -> Plan:
+        windows, images = windows_of(op), shape_of(op.x)[0]
+        lines = weight.transpose(0, 2, 3, 1).reshape(len(weight), windows.size[0], -1)
+        tall, vectors = shape_of_tile(windows.out[1], len(weight), exact=is_sum)
+        layout = self._layout(vectors)
+        if not can_be_read_in_place(windows, has_bytes=layout.has_bytes):
+            matrix = lines.reshape(len(weight), -1)
+            return self._plan_rows(images, prod(windows.out), windows, matrix, output, is_sum)
+        plane = Plane(windows, layout.has_bytes)
+        tile = VectorTile(layout, tall, plane.segments, len(weight), output.epilogue)
+        function, room = conv2d(self.code, Conv2d(images, plane, tile))
+        return Plan(function, room, tile.pack(lines), f"{layout.name}_lines", table_of)
+
+    def _plan_rows(
+        self,
+        images: int,
+        rows: int,
+        windows: Windows | None,
+        matrix: Array,
+        output: Output,
+        is_sum: bool,
+    ) -> Plan:
+        n, k = matrix.shape
         tall, vectors = shape_of_tile(rows, n, exact=is_sum)
         layout = self._layout(vectors)
-        has_row_scales = windows is None and prod(scale_shape(op.x_scale)) > 1
-        tile = VectorTile(layout, tall, k, n, output.epilogue, has_row_scales)
+        segments = Segments(1, k, 0, layout.depth(k))
+        has_row_scales = windows is None and prod(scale_shape(self.op.x_scale)) > 1
+        tile = VectorTile(layout, tall, segments, n, output.epilogue, has_row_scales)
         function, room = contraction(self.code, VectorContraction(images, rows, windows, tile))
-        return Plan(function, room, layout.pack(matrix), layout.name, table_of)
+        return Plan(function, room, tile.pack(matrix[:, None]), layout.name, table_of)
 
     def _layout(self, vectors: int) -> VectorLayout:
         engine = self.code.core

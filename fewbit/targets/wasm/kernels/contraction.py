@@ -12,7 +12,6 @@ from fewbit.llvm.types import I8, I16, Vector
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.contraction import Windows, copy_row, gather
 from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
-from fewbit.targets.wasm.kernels.layout import VectorLayout
 from fewbit.targets.wasm.kernels.tile import VectorTile, tile
 
 ACCUMULATORS = 8
@@ -69,12 +68,13 @@ def contraction(code: Code, wanted: VectorContraction) -> tuple[Kernel, int]:
 class _Writer:
     def __init__(self, code: Code, wanted: VectorContraction) -> None:
         self.code, self.wanted, self.tile = code, wanted, wanted.tile
-        layout: VectorLayout = wanted.tile.layout
-        self.depth, self.is_widened = layout.depth(wanted.tile.k), not layout.has_bytes
+        tile_ = wanted.tile
+        self.k, self.depth = tile_.segments.depth, tile_.segments.rows_apart
+        self.is_widened = not tile_.layout.has_bytes
         plain_rows = wanted.windows is None or wanted.windows.is_pointwise
-        self.is_direct = plain_rows and self.depth == wanted.tile.k
-        self.row_room = 0 if self.is_direct else _whole(self.depth) * wanted.tile.rows
-        self.wide_room = _whole(wanted.tile.row_bytes * wanted.tile.rows) if self.is_widened else 0
+        self.is_direct = plain_rows and self.depth == self.k
+        self.row_room = 0 if self.is_direct else whole(self.depth * tile_.rows)
+        self.wide_room = whole(2 * self.depth * tile_.rows) if self.is_widened else 0
 
     @property
     def room_bytes(self) -> int:
@@ -116,50 +116,50 @@ class _Writer:
     def _image_bytes(self) -> int:
         windows = self.wanted.windows
         if windows is None:
-            return self.wanted.rows * self.tile.k
+            return self.wanted.rows * self.k
         return windows.height * windows.width * windows.channels
 
     def _rows(self, f: Kernel, image: Value, first: Value, room: Value, gathered: Value) -> Value:
         """Return where the rows of a tile are, which are gathered and widened where needed."""
         rows = gathered
         if self.is_direct:
-            rows = f.at(image, first * self.tile.k, "i8")
+            rows = f.at(image, first * self.k, "i8")
         else:
             with f.loop(0, self.tile.rows, hot=True) as loop:
                 row = f.at(gathered, loop.index * self.depth, "i8")
                 f.call(self._gather(), image, row, first + loop.index)
         if not self.is_widened:
             return rows
-        f.call(self._widen(), rows, room)
+        f.call(widen(self.code, self.depth * self.tile.rows), rows, room)
         return room
-
-    def _widen(self) -> Kernel:
-        """Return the function that makes 16 bits of the bytes of all rows, which are neighbours."""
-        count = self.depth * self.tile.rows
-        name = name_of("widen", count)
-        if (found := self.code.find(name)) is not None:
-            return found
-        f = Kernel(self.code.core, name, "ptr rows, ptr to")
-        rows, to = f.parameters
-        runs, rest = divmod(count, WIDENED)
-        if runs:
-            with f.loop(0, runs, carried=[rows, to], hot=True) as loop:
-                at, out = loop.carried
-                values = f.load(Vector(WIDENED, I8), at, align=1)
-                f.store(f.convert("sext", values, I16), out, align=2)
-                loop.carry(f.at(at, WIDENED, "i8"), f.at(out, 2 * WIDENED, "i8"))
-            rows, to = loop.results
-        for i in range(rest):
-            f.store(f.convert("sext", f.load(I8, rows, i), I16), to, i, align=2)
-        return self.code.add(f)
 
     def _gather(self) -> Kernel:
         windows = self.wanted.windows
         if windows is None or windows.is_pointwise:
-            return copy_row(self.code, self.tile.k)
+            return copy_row(self.code, self.k)
         return gather(self.code, windows)
 
 
-def _whole(size: int) -> int:
+def whole(size: int) -> int:
     """Return a size in whole vectors."""
     return -(-size // 16) * 16
+
+
+def widen(code: Code, count: int) -> Kernel:
+    """Return the function that makes 16 bits of each of some bytes."""
+    name = name_of("widen", count)
+    if (found := code.find(name)) is not None:
+        return found
+    f = Kernel(code.core, name, "ptr rows, ptr to")
+    rows, to = f.parameters
+    runs, rest = divmod(count, WIDENED)
+    if runs:
+        with f.loop(0, runs, carried=[rows, to], hot=True) as loop:
+            at, out = loop.carried
+            values = f.load(Vector(WIDENED, I8), at, align=1)
+            f.store(f.convert("sext", values, I16), out, align=2)
+            loop.carry(f.at(at, WIDENED, "i8"), f.at(out, 2 * WIDENED, "i8"))
+        rows, to = loop.results
+    for i in range(rest):
+        f.store(f.convert("sext", f.load(I8, rows, i), I16), to, i, align=2)
+    return code.add(f)

@@ -10,11 +10,14 @@ and engines have no registers for them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from fewbit.llvm.types import I8, I16, I32, Vector
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.epilogue import Epilogue
-from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
+from fewbit.targets.mcu.kernels.function import Code, Kernel, joined, name_of
 from fewbit.targets.wasm.kernels.lanes import (
     BYTES,
     HALVES,
@@ -25,14 +28,33 @@ from fewbit.targets.wasm.kernels.lanes import (
 )
 from fewbit.targets.wasm.kernels.layout import LANES, VectorLayout
 
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """What a row of activations is: segments of neighbours, and where rows and segments lie."""
+
+    count: int
+    depth: int
+    """Elements of a segment."""
+    apart: int
+    """Elements from one segment to the next."""
+    rows_apart: int
+    """Elements from one row to the next."""
+
+    @property
+    def name(self) -> str:
+        return joined((self.count, self.depth, self.apart, self.rows_apart))
+
 
 @dataclass(frozen=True)
 class VectorTile:
-    """A tile of `rows` rows of `k` elements, and all blocks of `n` channels."""
+    """A tile of `rows` rows, and all blocks of `n` channels."""
 
     layout: VectorLayout
     rows: int
-    k: int
+    segments: Segments
     n: int
     epilogue: Epilogue
     has_row_scales: bool = False
@@ -40,15 +62,27 @@ class VectorTile:
 
     @property
     def name(self) -> str:
-        shape = f"{self.rows}x{self.k}x{self.n}"
-        marks = "r" if self.has_row_scales else "o"
-        layout = self.layout
-        return name_of("tile", layout.name, f"w{layout.bits}", shape, marks, self.epilogue.name)
+        layout, marks = self.layout, "r" if self.has_row_scales else "o"
+        sizes = (self.rows, self.segments.name, self.n)
+        return name_of("tile", layout.name, f"w{layout.bits}", *sizes, marks, self.epilogue.name)
 
     @property
-    def row_bytes(self) -> int:
-        """The bytes from one row of activations to the next."""
-        return self.layout.depth(self.k) * (1 if self.layout.has_bytes else 2)
+    def element_bytes(self) -> int:
+        """The bytes of an activation as the tile reads it."""
+        return 1 if self.layout.has_bytes else 2
+
+    @property
+    def steps(self) -> int:
+        """The steps of a segment."""
+        return self.layout.steps(self.segments.depth)
+
+    def pack(self, weight: Array) -> Array:
+        """Return weights, N x segments x depth, as bytes: each segment has whole steps."""
+        layout, segments = self.layout, self.segments
+        shape = (len(weight), segments.count, layout.depth(segments.depth))
+        padded = np.zeros(shape, weight.dtype)
+        padded[..., : segments.depth] = weight
+        return layout.pack(padded.reshape(len(weight), -1))
 
 
 def tile(code: Code, wanted: VectorTile) -> Kernel:
@@ -74,28 +108,44 @@ class _Writer:
         with f.loop(0, n, columns, carried=[weight], hot=True) as over:
             (block,) = over.carried
             first = over.index if n % columns == 0 else f.smaller(over.index, n - columns)
-            steps = layout.steps(tile.k)
-            with f.loop(0, steps, carried=[rows, block, *accs], hot=True) as loop:
-                x, w, *sums = loop.carried
-                sums = self._step(x, w, sums)
-                loop.carry(*self._moved(x, w), *sums)
-            over.carry(f.at(block, layout.block_bytes(tile.k), "i8"))
-            self._finish(loop.results[2:], first, table)
+            end, sums = self._sum(rows, block, accs)
+            over.carry(end)
+            self._finish(sums, first, table)
         return f
 
-    def _moved(self, x: Value, w: Value) -> tuple[Value, Value]:
-        layout = self.layout
-        x_bytes = layout.step * (1 if layout.has_bytes else 2)
-        return self.f.at(x, x_bytes, "i8"), self.f.at(w, layout.chunk_bytes * layout.vectors, "i8")
+    def _sum(self, rows: Value, block: Value, accs: list[Value]) -> tuple[Value, list[Value]]:
+        """Return where the next block begins, and the sums of this one."""
+        f, segments = self.f, self.tile.segments
+        if segments.count == 1:
+            return self._sum_segment(rows, block, accs)
+        apart = segments.apart * self.tile.element_bytes
+        with f.loop(0, segments.count, carried=[rows, block, *accs], hot=True) as loop:
+            x, w, *sums = loop.carried
+            w, sums = self._sum_segment(x, w, sums)
+            loop.carry(f.at(x, apart, "i8"), w, *sums)
+        _, end, *sums = loop.results
+        return end, sums
+
+    def _sum_segment(self, x: Value, w: Value, accs: list[Value]) -> tuple[Value, list[Value]]:
+        f, layout = self.f, self.layout
+        x_bytes = layout.step * self.tile.element_bytes
+        w_bytes = layout.chunk_bytes * layout.vectors
+        with f.loop(0, self.tile.steps, carried=[x, w, *accs], hot=True) as loop:
+            x, w, *sums = loop.carried
+            sums = self._step(x, w, sums)
+            loop.carry(f.at(x, x_bytes, "i8"), f.at(w, w_bytes, "i8"), *sums)
+        _, end, *sums = loop.results
+        return end, sums
 
     def _step(self, x: Value, w: Value, accs: list[Value]) -> list[Value]:
         layout, tile, f = self.layout, self.tile, self.f
+        row_bytes = tile.segments.rows_apart * tile.element_bytes
         sums = list(accs)
         loaded = [self._load(w, vector) for vector in range(layout.vectors)]
         for part in range(layout.parts):
             weights = [self._field(each, part) for each in loaded]
             for row in range(tile.rows):
-                run = f.load(I32, f.at(x, row * tile.row_bytes + 4 * part, "i8"), align=1)
+                run = f.load(I32, f.at(x, row * row_bytes + 4 * part, "i8"), align=1)
                 run = f.bits(f.broadcast_to(run, LANES), BYTES if layout.has_bytes else HALVES)
                 for vector, weight in enumerate(weights):
                     index = row * layout.vectors + vector
