@@ -92,7 +92,7 @@ class VectorCall(KernelCall):
         lines = weight.transpose(0, 2, 3, 1).reshape(len(weight), windows.size[0], -1)
         tall, vectors = shape_of_tile(windows.out[1], len(weight), exact=is_sum)
         layout = self._layout(vectors)
-        if not can_be_read_in_place(windows, has_bytes=layout.has_bytes):
+        if not can_be_read_in_place(windows, layout):
             matrix = lines.reshape(len(weight), -1)
             return self._plan_rows(images, prod(windows.out), windows, matrix, output, is_sum)
         plane = Plane(windows, layout.has_bytes)

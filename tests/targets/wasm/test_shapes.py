@@ -28,11 +28,11 @@ def _network(seed: int) -> tuple[nn.Module, tuple[int, ...]]:
         return int(random.integers(low, high + 1))
 
     torch.manual_seed(seed)
-    channels, height, width = some(1, 9), some(5, 12), some(5, 12)
+    channels, height, width = some(1, 9), some(9, 14), some(9, 14)
     layers: list[nn.Module] = []
     shape = (1, channels, height, width)
     for _ in range(2):
-        kernel = (some(1, 4), some(1, 4))
+        kernel = (some(1, 3), some(1, 4))
         options = {
             "stride": (some(1, 2), some(1, 2)),
             "padding": (some(0, kernel[0] - 1), some(0, kernel[1] - 1)),
@@ -40,7 +40,7 @@ def _network(seed: int) -> tuple[nn.Module, tuple[int, ...]]:
         }
         out = some(1, 21)
         if random.random() < 0.4:
-            out = channels = channels * 1
+            out = channels
             layers.append(nn.Conv2d(channels, out, kernel, groups=channels, **options))
         else:
             layers.append(nn.Conv2d(channels, out, kernel, **options))

@@ -14,6 +14,7 @@ from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.contraction import Windows
 from fewbit.targets.mcu.kernels.function import Code, Kernel, name_of
 from fewbit.targets.wasm.kernels.contraction import whole, widen
+from fewbit.targets.wasm.kernels.layout import VectorLayout
 from fewbit.targets.wasm.kernels.tile import Segments, VectorTile, tile
 
 MOST_ROOM = 256 << 10
@@ -65,11 +66,17 @@ def _reach(size: int, out: int, stride: int, window: int, dilation: int, start: 
     return max(start + size, (out - 1) * stride + (window - 1) * dilation + 1)
 
 
-def can_be_read_in_place(windows: Windows, *, has_bytes: bool) -> bool:
-    """Return whether there is room for a copy, and windows have whole segments."""
+def can_be_read_in_place(windows: Windows, layout: VectorLayout) -> bool:
+    """Return whether there is room for a copy, and nothing behind a segment has a part in it.
+
+    Weights of 1 bit cannot be 0.
+    """
     if windows.is_pointwise or windows.dilation[1] != 1:
         return False
-    return Plane(windows, has_bytes).room_bytes <= MOST_ROOM
+    plane = Plane(windows, layout.has_bytes)
+    depth = plane.segments.depth
+    is_whole = layout.bits > 1 or layout.depth(depth) == depth
+    return is_whole and plane.room_bytes <= MOST_ROOM
 
 
 @dataclass(frozen=True)
