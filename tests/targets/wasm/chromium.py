@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -62,7 +62,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def _browser(address: str) -> Iterator[None]:
+def _browser(address: str) -> Generator[None]:
     with TemporaryDirectory(prefix="chromium-") as profile:
         process = subprocess.Popen(
             _command(profile, address),

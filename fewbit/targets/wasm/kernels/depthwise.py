@@ -97,13 +97,13 @@ class _Writer(DepthwiseWriter):
         last = self.wanted.taps - 1
         for pair, some in enumerate(weights):
             # Behind the last tap are weights of 0.
-            first, second = (self._tap(f, x, min(2 * pair + i, last)) for i in range(2))
+            first, second = (self._load_tap(f, x, min(2 * pair + i, last)) for i in range(2))
             for half, order in enumerate((LOW, HIGH)):
                 values = f.shuffle(first, order, second)
                 sums[half] = sums[half] + f.intrinsic("wasm.dot", WORDS, values, some[half])
         return sums
 
-    def _tap(self, f: Kernel, x: Value, tap: int) -> Value:
+    def _load_tap(self, f: Kernel, x: Value, tap: int) -> Value:
         w = self.w
         ky, kx = divmod(tap, w.size[1])
         offset = ky * self.wanted.line_bytes + kx * w.dilation[1] * w.channels
