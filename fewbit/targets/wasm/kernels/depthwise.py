@@ -89,7 +89,7 @@ class _Writer(DepthwiseWriter):
     def _weights(self, f: Kernel, taps: Value, pair: int) -> list[Value]:
         """Load the weights of two taps, as pairs."""
         return [
-            self._widened(f, f.at(taps, (2 * pair + half) * AT_ONCE, "i8")) for half in range(2)
+            self._load_wide(f, f.at(taps, (2 * pair + half) * AT_ONCE, "i8")) for half in range(2)
         ]
 
     def _sums(self, f: Kernel, x: Value, weights: list[list[Value]]) -> list[Value]:
@@ -107,7 +107,7 @@ class _Writer(DepthwiseWriter):
         w = self.w
         ky, kx = divmod(tap, w.size[1])
         offset = ky * self.wanted.line_bytes + kx * w.dilation[1] * w.channels
-        return self._widened(f, f.at(x, offset, "i8"))
+        return self._load_wide(f, f.at(x, offset, "i8"))
 
-    def _widened(self, f: Kernel, at: Value) -> Value:
+    def _load_wide(self, f: Kernel, at: Value) -> Value:
         return f.convert("sext", f.load(Vector(AT_ONCE, I8), at, align=1), I16)
