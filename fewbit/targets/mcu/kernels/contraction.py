@@ -86,7 +86,7 @@ def shape_of_tile(core: Core, bits: int, rows: int, k: int, n: int) -> tuple[int
         tall, wide = (most_rows, 1) if rows >= most_rows else (1, 4)
     elif core.family == "mve":
         tall, wide = (2, 2) if rows >= 2 else (1, 4)
-    elif core.is_arm:
+    elif core.isa.registers <= 16:
         tall, wide = 3, 2
     else:
         tall, wide = 5, 2
