@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fewbit.codegen.interface import Port
+from fewbit.errors import UnsupportedError
 
 STACK_BYTES = 64 << 10
 LINE = 64
-PAGE = 64 << 10
+MOST_BYTES = 1 << 31
+"""Addresses that have no sign."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ def map_memory(
     for size in sizes:
         places.append(at)
         at += -(-size // LINE) * LINE
+    if at > MOST_BYTES:
+        raise UnsupportedError(
+            f"the program needs {at:,} bytes of memory, and a WebAssembly module has {MOST_BYTES:,}",
+            hint="fewer bits make weights smaller (w4a8), and smaller inputs what lies between",
+        )
     first, *ports, last = places
     return MemoryMap(first, tuple(ports[: len(inputs)]), tuple(ports[len(inputs) :]), last, at)
 
