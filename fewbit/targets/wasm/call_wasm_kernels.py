@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
+from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, shape_of
 from fewbit.pipeline.context import compile_context
 from fewbit.targets.mcu.call_mcu_kernels import (
@@ -119,11 +120,17 @@ class VectorCall(KernelCall):
         return Plan(function, room, tile.pack(matrix[:, None]), layout.name, table_of)
 
     def _layout(self, vectors: int) -> VectorLayout:
+        """Return the layout of weights, as bytes where one factor of products has no sign."""
         engine = self.code.core
-        width = element_width(self.op.weight.type)
-        bits = 8 if width is None else stored_bits(width.bits)
-        has_byte_dots = isinstance(engine, Engine) and engine.has_byte_dots
-        return VectorLayout(bits, vectors, has_byte_dots and bits == 8 and self.is_unsigned)
+        width = element_width(self.op.weight.type) or Width.of(8)
+        bits = stored_bits(width.bits)
+        if not (isinstance(engine, Engine) and engine.has_byte_dots):
+            return VectorLayout(bits, vectors)
+        if bits == 8 and self.is_unsigned:
+            return VectorLayout(bits, vectors, has_bytes=True)
+        if width.bits == 8:
+            return VectorLayout(bits, vectors)
+        return VectorLayout(bits, vectors, has_bytes=True, offset=min(1 << bits - 1, 64))
 
 
 class QuantizeCall(CallSite[kernel.QuantizeRowsOp]):

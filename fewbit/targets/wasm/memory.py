@@ -41,7 +41,7 @@ def map_memory(
         at += -(-size // LINE) * LINE
     if at > MOST_BYTES:
         raise UnsupportedError(
-            f"the program needs {at:,} bytes of memory, and a WebAssembly module has {MOST_BYTES:,}",
+            f"the program needs {at:,} bytes of memory, and WebAssembly has {MOST_BYTES:,}",
             hint="fewer bits make weights smaller (w4a8), and smaller inputs what lies between",
         )
     first, *ports, last = places

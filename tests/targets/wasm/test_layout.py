@@ -32,6 +32,18 @@ def test_packed_weights_are_read_back(bits: int, has_bytes: bool, n: int, k: int
             assert np.array_equal(found, weight[start : start + layout.columns, element])
 
 
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_weights_that_count_from_0_have_no_sign(bits: int) -> None:
+    offset = min(1 << bits - 1, 64)
+    layout = VectorLayout(bits, 1, has_bytes=True, offset=offset)
+    weight = np.full((4, layout.step), -offset)
+    weight[1] = offset - 1
+    packed = layout.pack(weight).view(np.uint8).reshape(LANES, layout.run)
+    assert np.array_equal(packed[0], np.zeros(layout.run))
+    most = sum((2 * offset - 1) << bits * part for part in range(layout.parts))
+    assert np.array_equal(packed[1], np.full(layout.run, most))
+
+
 @pytest.mark.parametrize(("rows", "n"), [(1, 4), (1, 10), (125, 64), (7, 5), (64, 1000)])
 def test_shape_of_tile_fits(rows: int, n: int) -> None:
     tall, vectors = shape_of_tile(rows, n, exact=False)

@@ -16,7 +16,7 @@ from fewbit.program.program import Program
 from fewbit.quant import calibrate
 from tests.targets.wasm.in_node import check
 
-ENGINES = ("wasm", "wasm:simd")
+ENGINES = ("wasm", "wasm:simd", "wasm:relaxed")
 RECIPES = ("w8a8", "w5a6", "w4a8", "w2a2", "w1a1", "w1.58a8")
 
 

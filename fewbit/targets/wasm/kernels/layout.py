@@ -26,6 +26,8 @@ class VectorLayout:
     vectors: int
     has_bytes: bool = False
     """Whether bytes are multiplied, four neighbours at once."""
+    offset: int = 0
+    """What is added to weights, so that they count from 0; for 1 bit, 1 says that signs do."""
 
     @property
     def run(self) -> int:
@@ -52,7 +54,8 @@ class VectorLayout:
 
     @property
     def name(self) -> str:
-        return f"{'bytes' if self.has_bytes else 'pairs'}{self.vectors}"
+        kind = "bytes" if self.has_bytes else "pairs"
+        return f"{kind}{self.vectors}" + (f"_from_{self.offset}" if self.offset else "")
 
     def steps(self, k: int) -> int:
         return -(-k // self.step)
@@ -73,7 +76,7 @@ class VectorLayout:
         n, k = weight.shape
         padded = np.zeros((n, self.depth(k)), np.int64)
         padded[:, :k] = weight
-        fields = (padded < 0) if self.bits == 1 else padded
+        fields = (padded < 0) if self.bits == 1 else padded + self.offset
         fields = fields.astype(np.int64) & ((1 << self.bits) - 1)
         parts = fields.reshape(n, self.steps(k), self.parts, self.run)
         shifts = np.arange(self.parts)[:, None] * self.bits

@@ -2,9 +2,10 @@
 
 Accumulators are vectors of four channels. A run of neighbours of a row is loaded to all lanes, and
 multiplied with that run of each channel: pairs of 16 bits by `dot`, to which rows are widened
-beforehand and weights while they are loaded, or fours of bytes by the relaxed dot product, where
-activations are not negative. Loops are not unrolled: LLVM would load all of their operands first,
-and engines have no registers for them.
+beforehand and weights while they are loaded, or fours of bytes by the relaxed dot product, one of
+whose factors is from 0 to 127: activations, where they are not negative, or weights that count from
+0, and then a multiple of each row's sum is taken off at the end. Loops are not unrolled: LLVM would
+load all of their operands first, and engines have no registers for them.
 """
 
 from __future__ import annotations
@@ -105,12 +106,13 @@ class _Writer:
         rows, weight, table, *_ = f.parameters
         columns, n = layout.columns, tile.n
         accs = [f.zero(WORDS)] * (tile.rows * layout.vectors)
+        self.sums = self._sum_rows(rows) if layout.offset else []
         with f.loop(0, n, columns, carried=[weight], hot=True) as over:
             (block,) = over.carried
             first = over.index if n % columns == 0 else f.smaller(over.index, n - columns)
             end, sums = self._sum(rows, block, accs)
             over.carry(end)
-            self._finish(sums, first, table)
+            self._finish(self._without_offset(sums), first, table)
         return f
 
     def _sum(self, rows: Value, block: Value, accs: list[Value]) -> tuple[Value, list[Value]]:
@@ -137,16 +139,48 @@ class _Writer:
         _, end, *sums = loop.results
         return end, sums
 
-    def _step(self, x: Value, w: Value, accs: list[Value]) -> list[Value]:
-        layout, tile, f = self.layout, self.tile, self.f
+    def _sum_rows(self, rows: Value) -> list[Value]:
+        """Return the sum of each row, in all lanes: of what is multiplied by an offset."""
+        f, tile, segments = self.f, self.tile, self.tile.segments
+        ones, zeros = f.constant(BYTES, 1), [f.zero(WORDS)] * tile.rows
+        runs = tile.layout.depth(segments.depth) // tile.layout.run
+        with f.loop(0, segments.count, carried=[rows, *zeros], hot=True) as lines:
+            line, *sums = lines.carried
+            with f.loop(0, runs, carried=[line, *sums], hot=True) as loop:
+                x, *sums = loop.carried
+                for row, acc in enumerate(sums):
+                    sums[row] = self._relaxed_dot(self._run(x, row, 0), ones, acc)
+                loop.carry(f.at(x, tile.layout.run, "i8"), *sums)
+            lines.carry(f.at(line, segments.apart, "i8"), *loop.results[1:])
+        return lines.results[1:]
+
+    def _without_offset(self, accs: list[Value]) -> list[Value]:
+        """Return sums of products with weights as they are, not as they are stored."""
+        f, layout = self.f, self.layout
+        if not layout.offset:
+            return accs
+        totals = [total for total in self.sums for _ in range(layout.vectors)]
+        if layout.bits == 1:
+            two = f.constant(WORDS, 1)
+            return [total - acc.shift_left(two) for total, acc in zip(totals, accs, strict=True)]
+        offset = f.constant(WORDS, layout.offset)
+        return [acc - total * offset for total, acc in zip(totals, accs, strict=True)]
+
+    def _run(self, x: Value, row: int, part: int) -> Value:
+        """Load a run of neighbours of a row to all lanes."""
+        f, tile = self.f, self.tile
         row_bytes = tile.segments.rows_apart * tile.element_bytes
+        run = f.load(I32, f.at(x, row * row_bytes + 4 * part, "i8"), align=1)
+        return f.bits(f.broadcast_to(run, LANES), BYTES if self.layout.has_bytes else HALVES)
+
+    def _step(self, x: Value, w: Value, accs: list[Value]) -> list[Value]:
+        layout = self.layout
         sums = list(accs)
         loaded = [self._load(w, vector) for vector in range(layout.vectors)]
         for part in range(layout.parts):
             weights = [self._field(each, part) for each in loaded]
-            for row in range(tile.rows):
-                run = f.load(I32, f.at(x, row * row_bytes + 4 * part, "i8"), align=1)
-                run = f.bits(f.broadcast_to(run, LANES), BYTES if layout.has_bytes else HALVES)
+            for row in range(self.tile.rows):
+                run = self._run(x, row, part)
                 for vector, weight in enumerate(weights):
                     index = row * layout.vectors + vector
                     sums[index] = self._dot(run, weight, sums[index])
@@ -163,16 +197,25 @@ class _Writer:
         f, bits = self.f, self.layout.bits
         if bits == 8:
             return loaded
+        if self.layout.has_bytes:
+            moved = f.bits(loaded, HALVES).shift_right(f.constant(HALVES, bits * part))
+            return f.bits(moved, BYTES) & f.constant(BYTES, (1 << bits) - 1)
         left = f.constant(HALVES, 16 - bits * (part + 1))
         fields = loaded.shift_left(left).shift_right_signed(f.constant(HALVES, 16 - bits))
         return fields | f.constant(HALVES, 1) if bits == 1 else fields
 
     def _dot(self, run: Value, weight: Value, acc: Value) -> Value:
-        f = self.f
-        if self.layout.has_bytes:
-            name = "wasm.relaxed.dot.i8x16.i7x16.add.signed"
-            return f.intrinsic(name, WORDS, weight, run, acc)
-        return acc + f.intrinsic("wasm.dot", WORDS, run, weight)
+        layout = self.layout
+        if not layout.has_bytes:
+            return acc + self.f.intrinsic("wasm.dot", WORDS, run, weight)
+        if layout.offset:
+            return self._relaxed_dot(run, weight, acc)
+        return self._relaxed_dot(weight, run, acc)
+
+    def _relaxed_dot(self, signed: Value, other: Value, acc: Value) -> Value:
+        """Add products of bytes in fours; the second factor is from 0 to 127."""
+        name = "wasm.relaxed.dot.i8x16.i7x16.add.signed"
+        return self.f.intrinsic(name, WORDS, signed, other, acc)
 
     def _finish(self, accs: list[Value], first: Value, table: Value) -> None:
         f, tile, epilogue, vectors = self.f, self.tile, self.tile.epilogue, self.layout.vectors
