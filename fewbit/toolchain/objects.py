@@ -134,6 +134,7 @@ def optimize(module: ModuleRef, isa: Isa) -> None:
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
+    options.loop_unrolling = isa.unrolls
     builder = binding.create_pass_builder(machine, options)
     with without_remarks():
         builder.getModulePassManager().run(module, builder)
