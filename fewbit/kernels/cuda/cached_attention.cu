@@ -26,13 +26,23 @@ __device__ __forceinline__ float of_cluster(float* place, int rank) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
+#if defined(PROLOGUE)  // which makes queries, and keeps the keys and values of their tokens
+    cached_attention(const element* k, const element* v, const u8* seen, float* y PARAMETERS) {
+  extern __shared__ __align__(128) u8 memory[];
+  const float* q = (const float*)(memory + Q_AT);
+#else
     cached_attention(const float* __restrict__ q, const element* __restrict__ k, const element* __restrict__ v,
                      const u8* __restrict__ seen, float* __restrict__ y) {
+#endif
   __shared__ float query[ROWS][WIDTH], weight[ROWS][THREADS], parts[GROUPS][ROWS][WIDTH];
   __shared__ float largest[WARPS][ROWS], added[WARPS][ROWS], sums[ROWS][WIDTH], most[ROWS], total[ROWS];
   int t = threadIdx.x, warp = t / 32, rank = blockIdx.x % CLUSTER, head = blockIdx.x / CLUSTER;
   int group = t / LANES, channel = t % LANES * 2, begin = rank * PART;
+#if defined(PROLOGUE)
+  PROLOGUE(memory, blockIdx.x == 0);
+#else
   wait_for_previous();
+#endif
   k += (u64)head * TOKENS * WIDTH, v += (u64)head * TOKENS * WIDTH, q += head * ROWS * WIDTH, y += head * ROWS * WIDTH;
   for (int i = t; i < ROWS * WIDTH; i += THREADS) query[i / WIDTH][i % WIDTH] = q[i];
   float sum[ROWS][2] = {}, highest[ROWS], share[ROWS] = {};
@@ -63,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int d = 0; d < WIDTH; d++) {
       float key = widen(keys[d]);
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) score[r] += query[r][d] * key;
+      for (int r = 0; r < ROWS; r++) score[r] = __fmaf_rn(query[r][d], key, score[r]);
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -97,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       // What is behind the last token may be no number.
       float a = any_weight > 0 ? first(values[e]) : 0, b = any_weight > 0 ? second(values[e]) : 0;
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) sum[r][0] += by[r] * a, sum[r][1] += by[r] * b;
+      for (int r = 0; r < ROWS; r++) sum[r][0] = __fmaf_rn(by[r], a, sum[r][0]), sum[r][1] = __fmaf_rn(by[r], b, sum[r][1]);
     }
     __syncthreads();
   }
@@ -124,8 +134,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int b = 0; b < CLUSTER; b++) high = fmaxf(high, of_cluster(&most[r], b));
     for (int b = 0; b < CLUSTER; b++) {
       float own = of_cluster(&total[r], b), factor = own == 0 ? 0 : expf(of_cluster(&most[r], b) - high);
-      whole += factor * own;
-      value += factor * of_cluster(&sums[r][i % WIDTH], b);
+      whole = __fmaf_rn(factor, own, whole);
+      value = __fmaf_rn(factor, of_cluster(&sums[r][i % WIDTH], b), value);
     }
     y[i] = value / whole;
   }

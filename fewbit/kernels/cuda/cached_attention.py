@@ -13,6 +13,7 @@ from fewbit.kernels.cuda.convolution import element
 from fewbit.kernels.cuda.family import ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
+from fewbit.kernels.cuda.prologue import Prologue
 
 BLOCK = 64
 """Tokens of a block of keys."""
@@ -70,7 +71,9 @@ def _shared(problem: CachedAttention) -> int:
     return 4 * problem.rows * (problem.width * (groups + 2) + _THREADS + _THREADS // 16 + 2)
 
 
-def cached_attention_plan(problem: CachedAttention, arch: Arch) -> Plan:
+def cached_attention_plan(
+    problem: CachedAttention, arch: Arch, prologue: Prologue | None = None
+) -> Plan:
     blocks = ceil_div(problem.tokens, BLOCK)
     sizes = _CLUSTERS if arch.has_warpgroups else (1,)
     cluster = next(size for size in sizes if blocks % size == 0)
@@ -88,9 +91,18 @@ def cached_attention_plan(problem: CachedAttention, arch: Arch) -> Plan:
         CLUSTER=cluster,
         THREADS=_THREADS,
     )
-    arguments = tuple(Pointer(name) for name in ("q", "k", "v", "seen", "y"))
+    names = ("k", "v", "seen", "y") if prologue else ("q", "k", "v", "seen", "y")
+    names += prologue.arguments if prologue else ()
     launch = Launch(
-        0, "cached_attention", (problem.heads * cluster, 1, 1), _THREADS, arguments, cluster=cluster
+        0,
+        "cached_attention",
+        (problem.heads * cluster, 1, 1),
+        _THREADS,
+        tuple(Pointer(name) for name in names),
+        prologue.shared if prologue else 0,
+        cluster,
     )
-    image = compile_source(text, arch).image
+    if prologue is not None:
+        text = prologue.before(text, _THREADS)
+    image = compile_source(text, arch, "--fmad=false").image
     return Plan("cached_attention", arch.code, problem.buffers(), (launch,), (image,))

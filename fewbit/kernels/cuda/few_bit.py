@@ -185,22 +185,29 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         "hopper.cu",
         "few_bit_lanes.cu",
         "few_bit.cu" if config["stages"] else "few_bit_direct.cu",
-        **element(problem.dtype),
-        **{f"OUTPUT_{problem.result.upper()}": 1},
-        **_field(problem),
-        M=problem.m,
-        N=problem.n,
-        K=problem.padded_k,
-        K_GIVEN=problem.k,
-        GROUPS_K=problem.padded_groups,
-        BITS=problem.bits,
-        BM=config["bm"],
-        WARPS_N=config["warps_n"],
-        WARPS_K=config["warps_k"],
-        ROWS=config["rows"],
-        CLUSTER=config["cluster"],
-        STAGES=config["stages"],
+        **few_bit_defines(problem, config),
     )
+
+
+def few_bit_defines(problem: FewBitMatmul, config: Config) -> dict[str, str | int]:
+    """Return what all kernels of this family know of a problem."""
+    return {
+        **element(problem.dtype),
+        f"OUTPUT_{problem.result.upper()}": 1,
+        **_field(problem),
+        "M": problem.m,
+        "N": problem.n,
+        "K": problem.padded_k,
+        "K_GIVEN": problem.k,
+        "GROUPS_K": problem.padded_groups,
+        "BITS": problem.bits,
+        "BM": config["bm"],
+        "WARPS_N": config["warps_n"],
+        "WARPS_K": config["warps_k"],
+        "ROWS": config["rows"],
+        "CLUSTER": config["cluster"],
+        "STAGES": config["stages"],
+    }
 
 
 def _field(problem: FewBitMatmul) -> dict[str, str]:

@@ -10,6 +10,7 @@ every thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf, prod
 from pathlib import Path
@@ -63,6 +64,12 @@ class Nest:
     """Whether what it writes may be in what another pointer reads."""
     functions: str = ""
     """Definitions that its body calls, with `@` for its name."""
+    read: frozenset[int] = frozenset()
+    """The numbers of pointers from which it reads."""
+    by_lanes: bool = False
+    """Whether a warp shares each of its sums."""
+    whole_body: str = ""
+    """The same by all threads of a block together, if that is the same to the bit."""
 
     @property
     def text(self) -> str:
@@ -72,15 +79,27 @@ class Nest:
         head = f'extern "C" __global__ void @({parameters}) {{\n'
         return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
 
-    def as_function(self, name: str) -> str:
-        """Return the definition of a function of a thread's number and the pointers."""
+    def as_function(self, name: str, whole: bool = False) -> str:
+        """Return the definition of a function of a thread's number and the pointers.
+
+        `whole` is the one that all threads of a block execute together.
+        """
         parameters = ", ".join(f"{type} p{i}" for i, type in enumerate(self.types))
         head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
-        return f"{head}{self.body.replace('$', 'thread')}}}\n"
+        return f"{head}{(self.whole_body if whole else self.body).replace('$', 'thread')}}}\n"
 
     @property
     def writes(self) -> list[Memory]:
         return self.written
+
+    @property
+    def reads(self) -> list[Memory]:
+        return [memory for i, memory in enumerate(self.pointers) if i in self.read]
+
+    def move(self, place: Callable[[Memory], Memory]) -> Nest:
+        """Return the same loops on memory that lies elsewhere."""
+        pointers, written = map(place, self.pointers), map(place, self.written)
+        return replace(self, pointers=list(pointers), written=list(written))
 
 
 @dataclass
@@ -94,6 +113,8 @@ class _Writer:
         default_factory=dict[tuple[str, int, str], str]
     )
     memories: list[Memory] = field(default_factory=list[Memory])
+    read: set[int] = field(default_factory=set[int])
+    """The numbers of arguments that are read from."""
     depth: int = 1
     count: int = 0
 
@@ -107,12 +128,14 @@ class _Writer:
         self.names[value] = name
         return name
 
-    def pointer(self, memory: Memory) -> str:
+    def pointer(self, memory: Memory, reads: bool = True) -> str:
         """Return the argument with the memory's address, and the offset where elements begin."""
         key = memory.buffer, memory.byte, memory.element
         if key not in self.pointers:
             self.pointers[key] = f"p{len(self.pointers)}"
             self.memories.append(memory)
+        if reads:
+            self.read.add(int(self.pointers[key][1:]))
         shifts = "".join(f" + (i64){stride} * {self.value(v)}" for v, stride in memory.shifts)
         return f"({self.pointers[key]}{shifts})" if shifts else self.pointers[key]
 
@@ -192,7 +215,16 @@ class _Writer:
         total = f"{results}ull * LANES" if lanes else f"{results}ull"
         body = "\n".join([f"  if ($ >= {total}) return;", *self.lines, ""])
         threads = 32 * results if lanes else results
-        return Nest(body, types, threads, self.memories, written, may_alias=overlap)
+        return Nest(
+            body,
+            types,
+            threads,
+            self.memories,
+            written,
+            may_alias=overlap,
+            read=frozenset(self.read),
+            by_lanes=lanes,
+        )
 
 
 def store_nest(op: Any, evaluation: Evaluation) -> Nest:
@@ -201,7 +233,8 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
     value, target, *index = op.operation.operands
     memory = evaluation.env[target]
     at = " + ".join(f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True))
-    writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
+    value = writer.value(value)
+    writer.line(f"{writer.pointer(memory, reads=False)}[{at or '0'}] = {value};")
     return writer.finish([memory])
 
 
@@ -209,18 +242,28 @@ def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
     """Return a kernel that keeps a number of the program where nothing else writes."""
     writer = _Writer(evaluation)
     element = writer.element(load)
-    writer.line(f"{writer.pointer(place)}[0] = {element};")
+    writer.line(f"{writer.pointer(place, reads=False)}[0] = {element};")
     return writer.finish([place])
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:
     """Return the kernel of a `linalg.generic`; `fill` is what its result has been filled with."""
-    return _Generic(op, evaluation, fill).emit()
+    nest = _Generic(op, evaluation, fill).emit()
+    together = _Generic(op, evaluation, fill, together=True)
+    if not together.is_exact():
+        return nest
+    whole = together.emit()
+    assert whole.pointers == nest.pointers
+    return replace(nest, whole_body=whole.body)
 
 
 class _Generic:
-    def __init__(self, op: Any, evaluation: Evaluation, fill: float | None) -> None:
+    def __init__(
+        self, op: Any, evaluation: Evaluation, fill: float | None, together: bool = False
+    ) -> None:
         self.op = op
+        self.together = together
+        """Whether all threads of a block share every sum, one after another."""
         self.env = evaluation.env
         self.fill = fill
         self.w = _Writer(evaluation)
@@ -232,6 +275,16 @@ class _Generic:
         self.sizes = self._sizes()
         self.outputs: list[Memory] = self.operands[self.inputs :]
         self.reduced = [d for d, kind in enumerate(self.kinds) if kind == "reduction"]
+
+    def is_exact(self) -> bool:
+        """Whether lanes share sums, and these are the same in any order."""
+        lanes = self._lanes(prod(self.sizes[d] for d in self._parallel()))
+        if lanes is None:
+            return False
+        return all(
+            combine != "sum_of" or m.element.startswith("i")
+            for (combine, _), m in zip(lanes, self.outputs, strict=True)
+        )
 
     def emit(self) -> Nest:
         order = self._parallel()
@@ -255,13 +308,18 @@ class _Generic:
         self._close_sums(lanes)
         if lanes is not None:
             for (combine, _), name, m in zip(lanes, accumulators, self.outputs, strict=True):
+                type = type_of(m.element)
+                if self.together:
+                    w.line(f"{name} = of_block<{type}, {combine}<{type}>>({name});")
+                    continue
                 w.line(
                     f"for (int other = LANES / 2; other; other /= 2) {name} ="
-                    f" {combine}<{type_of(m.element)}>({name}, from_lane({name}, other));"
+                    f" {combine}<{type}>({name}, from_lane({name}, other));"
                 )
-            w.line("if (lane) return;")
+            if not self.together:
+                w.line("if (lane) return;")
         for number in range(len(self.outputs)):
-            to = self._place(self.inputs + number)
+            to = self._place(self.inputs + number, reads=False)
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
         nest = w.finish(self.outputs, results, lanes is not None)
         work = prod(self.sizes)
@@ -378,7 +436,8 @@ class _Generic:
         kind = "u32" if results < 1 << 31 else "u64"
         w.line(f"{kind} i = ({kind})(${' / LANES' if lanes is not None else ''});")
         if lanes is not None:
-            w.line("const int lane = (int)($ % LANES);")
+            lane = "TURN" if self.together else "$ % LANES"
+            w.line(f"const int lane = (int)({lane});")
         for place, d in reversed(list(enumerate(order))):
             w.line(f"const int d{d} = (int)(i{f' % {self.sizes[d]}u' if place else ''});")
             if place:
@@ -390,9 +449,10 @@ class _Generic:
         starts: list[str] = []
         for number, memory in enumerate(self.outputs):
             type = type_of(memory.element)
-            start = self._place(self.inputs + number)
             if self.fill is not None:
                 start = literal(self.fill, type)
+            else:
+                start = self._place(self.inputs + number)
             if lanes is not None:
                 start = f"lane ? {literal(lanes[number][1], type)} : {start}"
             starts.append(start)
@@ -402,8 +462,9 @@ class _Generic:
         w = self.w
         if lanes is not None:
             terms = prod(self.sizes[d] for d in self.reduced)
-            w.line("#pragma unroll 16")
-            w.line(f"for (u32 r = lane; r < {terms}u; r += LANES) {{")
+            w.line(f"#pragma unroll {4 if self.together else 16}")
+            every = "WIDTH" if self.together else "LANES"
+            w.line(f"for (u32 r = lane; r < {terms}u; r += {every}) {{")
             w.depth += 1
             w.line("u32 t = r;")
             for d in reversed(self.reduced):
@@ -436,7 +497,7 @@ class _Generic:
                 d = op.operation.attributes["dim"].value
                 w.names[op.operation.results[0]] = f"(i64)d{d}"
 
-    def _place(self, number: int) -> str:
+    def _place(self, number: int, reads: bool = True) -> str:
         memory = self.operands[number]
         wide = memory.reach >= 1 << 31
         terms = [
@@ -444,7 +505,7 @@ class _Generic:
             for result, stride in zip(self.maps[number].results, memory.strides, strict=True)
         ]
         at = " + ".join(t for t in terms if t) or "0"
-        return f"{self.w.pointer(memory)}[{at}]"
+        return f"{self.w.pointer(memory, reads)}[{at}]"
 
 
 def _affine(expr: Any, stride: int, wide: bool) -> str:

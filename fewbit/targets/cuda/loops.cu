@@ -14,9 +14,12 @@ struct brain_bits { u16 bits; };
 #define DEVICE __device__ __forceinline__
 #define LANES 32
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+#define TURN threadIdx.x
+#ifndef WIDTH
 #define WIDTH blockDim.x  // of a block that is alone
+#endif
 #define BARRIER __syncthreads()
-#define FROM(first) ((THREAD + WIDTH - (first)) % WIDTH)  // threads by turns, from one on
+#define FROM(first) ((TURN + WIDTH - (first)) % WIDTH)  // threads by turns, from one on
 #if __CUDA_ARCH__ >= 900
 // A launch begins while the one before ends, and lets the next one begin.
 #define WAIT asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")
@@ -38,6 +41,7 @@ template <class T> DEVICE T from_lane(T value, int other) { return __shfl_xor_sy
 #include <cmath>
 #define DEVICE static inline
 #define LANES 1
+#define TURN THREAD
 #define WIDTH 1
 #define BARRIER
 #define FROM(first) THREAD
@@ -85,4 +89,27 @@ template <class T> DEVICE T absolute(T a) { return a < 0 ? -a : a; }
 template <class T> DEVICE T floor_divide(T a, T b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 template <class T> DEVICE T ceil_divide(T a, T b) { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }
 template <class T> DEVICE T sum_of(T a, T b) { return a + b; }
+
+// All threads of a block combine what each has, in any order; all get the result.
+#ifndef WARPS
+#define WARPS 32
+#endif
+template <class T, T combine(T, T)> DEVICE T of_block(T value) {
+#ifdef __CUDACC_RTC__
+  __shared__ T parts[WARPS];
+  for (int other = LANES / 2; other; other /= 2) value = combine(value, from_lane(value, other));
+  if (TURN % LANES == 0) parts[TURN / LANES] = value;
+  BARRIER;
+  value = parts[0];
+#pragma unroll
+  for (int warp = 1; warp < WARPS; warp++) value = combine(value, parts[warp]);
+#endif
+  return value;
+}
+
+// All threads of a block copy numbers of 16 bytes.
+struct alignas(16) Sixteen { u32 words[4]; };
+DEVICE void copy_block(void* to, const void* from, u32 bytes) {
+  for (u32 i = TURN; i < bytes / 16; i += WIDTH) ((Sixteen*)to)[i] = ((const Sixteen*)from)[i];
+}
 

@@ -1,0 +1,245 @@
+"""The loops that a layer's blocks begin with, as a function of CUDA C++.
+
+What loops make lies in shared memory, and so do copies of what many of them read. A number by
+itself is computed by every thread, so that nobody waits for it; sums that are the same in any order
+are shared by all threads, others by a warp, as in a kernel of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fewbit.targets.cuda.arena_values import ArenaValues
+from fewbit.targets.cuda.emit import Nest
+from fewbit.targets.cuda.fused import Fused
+from fewbit.targets.cuda.join_loops import MOST
+from fewbit.targets.cuda.memory import BYTES, Memory
+
+_UNIT = 16
+"""Bytes that are copied at once; everything in shared memory begins at a multiple of it."""
+_MOST_COPIED = 16 * 1024
+_CONSTANT = "weights"
+
+
+@dataclass(frozen=True)
+class Prologue:
+    """A function of shared memory, whether the block is the first, and pointers."""
+
+    text: str
+    """Its definition, and those of what it calls, with `@` for its name."""
+    types: tuple[str, ...]
+    pointers: tuple[Memory, ...]
+    shared: int
+    """Bytes of shared memory."""
+    places: dict[str, int]
+    """Where operands of the layer lie in shared memory."""
+
+
+def write_prologue(fused: Fused, values: ArenaValues, kept: frozenset[int]) -> Prologue:
+    """Return the prologue of a layer; `kept` are the values that steps behind it read."""
+    return _Writer(fused, values, kept).write()
+
+
+@dataclass
+class _Writer:
+    fused: Fused
+    values: ArenaValues
+    kept: frozenset[int]
+    size: int = 0
+    bases: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """Of values in shared memory: where they begin there, and in the arena."""
+    pointers: list[tuple[str, Memory]] = field(default_factory=list[tuple[str, Memory]])
+
+    def write(self) -> Prologue:
+        nests = self.fused.nests
+        extents = self.values.extents()
+        made = dict.fromkeys(self.values.of(m) for nest in nests for m in nest.writes)
+        for value in filter(None, made):
+            begin, end = extents[value]
+            self.bases[value] = self._take(end - begin), begin
+        local = [nest.move(self._in_shared) for nest in nests]
+        phases = _phases(local)
+        copies = _copies(phases)
+        staged = {key: self._take(_bytes(memory)) for key, memory in copies.items()}
+
+        def stage(memory: Memory) -> Memory:
+            at = staged.get(_key(memory))
+            if at is None:
+                return memory
+            return replace(memory, buffer="shared", byte=at, owner=0)
+
+        lines = [self._copy_in(m, staged[k]) for k, m in copies.items() if m.buffer == _CONSTANT]
+        lines.append("  WAIT;")
+        later = [self._copy_in(m, staged[k]) for k, m in copies.items() if m.buffer != _CONSTANT]
+        lines += later
+        if any(_key(m) in staged for nest in phases[0] for m in nest.reads):
+            lines.append("  BARRIER;")
+        functions: list[str] = []
+        for number, phase in enumerate(phases):
+            lines += ["  BARRIER;"] if number else []
+            lines += self._phase([nest.move(stage) for nest in phase], functions)
+        lines.append("  BARRIER;")
+        lines += [self._copy_out(value) for value in self.bases if value in self.kept]
+        parameters = ["u8* shared", "u64 first"]
+        parameters += [f"{type} p{i}" for i, (type, _) in enumerate(self.pointers)]
+        head = f"DEVICE void @({', '.join(parameters)}) {{\n"
+        body = "\n".join(lines)
+        return Prologue(
+            "\n".join([*functions, f"{head}{body}\n}}\n"]),
+            tuple(type for type, _ in self.pointers),
+            tuple(memory for _, memory in self.pointers),
+            self.size,
+            {
+                name: self._in_shared(memory).byte
+                for name, memory in self.fused.call.operands.items()
+                if self.values.of(memory) in self.bases
+            },
+        )
+
+    def _take(self, size: int) -> int:
+        at = self.size
+        self.size += -(-size // _UNIT) * _UNIT
+        return at
+
+    def _in_shared(self, memory: Memory) -> Memory:
+        value = self.values.of(memory)
+        if value not in self.bases:
+            return memory
+        at, begin = self.bases[value]
+        return replace(memory, buffer="shared", byte=at + memory.byte - begin, owner=0)
+
+    def _pointer(self, type: str, memory: Memory) -> str:
+        if memory.buffer == "shared":
+            return f"({type})(shared + {memory.byte})"
+        for number, (known, other) in enumerate(self.pointers):
+            if known == type and _key(other) == _key(memory):
+                return f"p{number}"
+        self.pointers.append((type, memory))
+        return f"p{len(self.pointers) - 1}"
+
+    def _copy_in(self, memory: Memory, at: int) -> str:
+        pointer = self._pointer("const u8*", memory)
+        return f"  copy_block(shared + {at}, {pointer}, {_bytes(memory)});"
+
+    def _copy_out(self, value: int) -> str:
+        at, _ = self.bases[value]
+        begin, end = self.values.extents()[value]
+        size = -(-(end - begin) // _UNIT) * _UNIT  # of lines that it has for itself
+        memory = Memory("arena", "i8", (size,), (1,), begin, owner=value)
+        pointer = self._pointer("u8*", memory)
+        return f"  if (first) copy_block({pointer}, shared + {at}, {size});"
+
+    def _phase(self, nests: Sequence[Nest], functions: list[str]) -> list[str]:
+        """Return calls of loops that have nothing to do with each other."""
+        first, lines, waits = 0, list[str](), False
+        read = {m.buffer for m in self.fused.call.reads}
+        for nest in nests:
+            name = f"@_{len(functions)}"
+            whole = bool(nest.whole_body) and _is_local(nest)
+            functions.append(nest.as_function(name, whole))
+            pointers = [self._pointer(t, m) for t, m in zip(nest.types, nest.pointers, strict=True)]
+            call = f"{name}(%, {', '.join(pointers)});"
+            if whole:
+                again = "BARRIER; " if waits or nest.threads > 32 else ""
+                turns = f"for (u32 i = 0; i < {nest.threads // 32}u; i++) {{ {again}"
+                lines.append(f"  {turns}{call.replace('%', 'i * LANES')} }}")
+                waits = True
+                continue
+            if is_for_everybody(nest):
+                lines.append(f"  {call.replace('%', '0')}")
+                continue
+            start = f"FROM({first}u)" if first else "TURN"
+            alone = any(m.buffer not in ("shared", *read) for m in nest.writes)
+            lines.append(
+                f"  {'if (first) ' if alone else ''}"
+                f"for (u32 i = {start}; i < {nest.threads}u; i += WIDTH) {call.replace('%', 'i')}"
+            )
+            first += -(-nest.threads // 32) * 32
+        return lines
+
+
+def _is_local(nest: Nest) -> bool:
+    return all(memory.buffer == "shared" for memory in nest.writes)
+
+
+def is_for_everybody(nest: Nest) -> bool:
+    """Whether every thread computes all of it, and again gives the same."""
+    if not _is_local(nest):
+        return False
+    if nest.whole_body:
+        return True
+    again = any(w.meets(m) for w in nest.writes for m in nest.reads)
+    return nest.threads == 1 and not again
+
+
+def _phases(nests: Sequence[Nest]) -> list[list[Nest]]:
+    """Return loops as early as may be; none waits for what another thread writes in its phase."""
+    phases: list[list[Nest]] = []
+    for nest in nests:
+        at = max(0, *(n + _steps(nest, other) for n, p in enumerate(phases) for other in p), 0)
+        if at == len(phases):
+            phases.append([])
+        phases[at].append(nest)
+    return phases
+
+
+def _steps(nest: Nest, other: Nest) -> int:
+    """Return how many phases loops come at least behind others; many less than 0 if any number."""
+    if any(_meet(w, m) for w in nest.writes for m in (*other.reads, *other.writes)):
+        return 1
+    if any(_meet(w, m) for w in other.writes for m in nest.reads):
+        return 0 if is_for_everybody(other) else 1
+    return -MOST
+
+
+def _meet(one: Memory, other: Memory) -> bool:
+    """Whether two views share elements; strided ones may lie between each other."""
+    if not one.meets(other):
+        return False
+    if one.element != other.element or one.shifts or other.shifts:
+        return True
+    return bool(np.intersect1d(_bytes_of(one), _bytes_of(other)).size)
+
+
+def _bytes_of(memory: Memory) -> npt.NDArray[np.int64]:
+    """Return where its elements begin."""
+    at = np.array([memory.byte], np.int64)
+    for size, stride in zip(memory.sizes, memory.strides, strict=True):
+        steps = np.arange(size, dtype=np.int64) * (stride * BYTES[memory.element])
+        at = (at[:, None] + steps).ravel()
+    return at
+
+
+def _copies(phases: Sequence[Sequence[Nest]]) -> dict[tuple[str, int, str], Memory]:
+    """Return what is copied to shared memory: constants, and what is read late or by one warp."""
+    wanted, refused = dict[tuple[str, int, str], Memory](), set[tuple[str, int, str]]()
+    for number, phase in enumerate(phases):
+        for nest in phase:
+            for memory in nest.reads:
+                key = _key(memory)
+                if not _is_small(memory):
+                    refused.add(key)
+                elif key in wanted or number or nest.by_lanes or memory.buffer == _CONSTANT:
+                    known = wanted.get(key, memory)
+                    wanted[key] = max(known, memory, key=lambda m: m.count)
+    return {key: memory for key, memory in wanted.items() if key not in refused}
+
+
+def _key(memory: Memory) -> tuple[str, int, str]:
+    return memory.buffer, memory.byte, memory.element
+
+
+def _bytes(memory: Memory) -> int:
+    return memory.count * BYTES[memory.element]
+
+
+def _is_small(memory: Memory) -> bool:
+    """Whether memory outside of the block is copied there as a whole."""
+    if memory.buffer not in ("arena", _CONSTANT) or memory.shifts or not memory.is_dense:
+        return False
+    size = _bytes(memory)
+    return not (memory.byte % _UNIT or size % _UNIT) and _UNIT < size <= _MOST_COPIED
