@@ -17,9 +17,11 @@ from fewbit.kernels.cuda.prologue import Prologue
 
 BLOCK = 64
 """Tokens of a block of keys."""
-_THREADS = 256
+THREADS = 256
 _CLUSTERS = (8, 4, 2, 1)
 _MOST_SHARED = 48 * 1024
+_MOST_OF_TILES = 64 * 1024
+"""Bytes of keys and values that are in shared memory at a time."""
 _MOST_ROWS = 16
 _WIDEST = 128
 """Channels of a head, which a thread has in registers."""
@@ -67,16 +69,37 @@ def refuse(problem: CachedAttention) -> str | None:
 
 
 def _shared(problem: CachedAttention) -> int:
-    groups = _THREADS // (problem.width // 2)
-    return 4 * problem.rows * (problem.width * (groups + 2) + _THREADS + _THREADS // 16 + 2)
+    """Return the bytes of what is declared in shared memory."""
+    groups, warps = THREADS // (problem.width // 2), THREADS // 32
+    each = problem.width * (groups + 1) + THREADS + 2 * warps + max(_CLUSTERS)
+    return 4 * (problem.rows * each + 2 * warps)
+
+
+def _pieces(problem: CachedAttention, arch: Arch) -> int:
+    """Return how many pieces of keys and values are in shared memory at a time."""
+    size = 2 * BLOCK * problem.width * (2 if problem.dtype == "f16" else 4)
+    return max(1, min(THREADS // BLOCK, min(_MOST_OF_TILES, arch.shared // 2) // size))
+
+
+def _dynamic(problem: CachedAttention, pieces: int, cluster: int) -> int:
+    """Return the bytes of keys and values, and of what blocks of a cluster give the first."""
+    size = 2 if problem.dtype == "f16" else 4
+    tiles = 2 * pieces * BLOCK * problem.width * size
+    return tiles + 4 * cluster * problem.rows * (problem.width + 2)
 
 
 def cached_attention_plan(
-    problem: CachedAttention, arch: Arch, prologue: Prologue | None = None
+    problem: CachedAttention,
+    arch: Arch,
+    prologue: Prologue | None = None,
+    early: bool = False,
 ) -> Plan:
+    """Return the plan; `early` where the launch before leaves the cache and the mask alone."""
     blocks = ceil_div(problem.tokens, BLOCK)
     sizes = _CLUSTERS if arch.has_warpgroups else (1,)
     cluster = next(size for size in sizes if blocks % size == 0)
+    pieces = _pieces(problem, arch)
+    tiles_at = ceil_div(prologue.shared, 128) * 128 if prologue else 0
     text = source(
         "prelude.cu",
         *(["hopper.cu"] if cluster > 1 else []),
@@ -89,7 +112,10 @@ def cached_attention_plan(
         SCALE=f"{problem.scale!r}f",
         INFINITE="__int_as_float(0x7f800000)",
         CLUSTER=cluster,
-        THREADS=_THREADS,
+        THREADS=THREADS,
+        PIECES=pieces,
+        TILES_AT=tiles_at,
+        **({"EARLY": 1} if early and arch.has_warpgroups else {}),
     )
     names = ("k", "v", "seen", "y") if prologue else ("q", "k", "v", "seen", "y")
     names += prologue.arguments if prologue else ()
@@ -97,12 +123,12 @@ def cached_attention_plan(
         0,
         "cached_attention",
         (problem.heads * cluster, 1, 1),
-        _THREADS,
+        THREADS,
         tuple(Pointer(name) for name in names),
-        prologue.shared if prologue else 0,
+        tiles_at + _dynamic(problem, pieces, cluster),
         cluster,
     )
     if prologue is not None:
-        text = prologue.before(text, _THREADS)
+        text = prologue.before(text, THREADS)
     image = compile_source(text, arch, "--fmad=false").image
     return Plan("cached_attention", arch.code, problem.buffers(), (launch,), (image,))

@@ -1,6 +1,7 @@
 // y = x (s q)^T with few-bit q, where every block makes the few rows of x for itself, in shared memory. What a warp
 // needs of the weights is asked for before anything is waited for, and comes straight into its registers, while the
-// launch before ends and x is made. Units of k that do not come out even leave warps without a share.
+// launch before ends and x is made. Units of k that do not come out even leave warps without a share; so are those warps
+// that only help to make x.
 constexpr int X_PITCH = K * UNIT, SCALES = KU > GROUP ? KU / GROUP : 1;  // scales in a unit
 constexpr int EACH = SCALES * ROWS * 16, SCALE_LOADS = ceil_div(PER_SHARE * EACH, 32);
 constexpr int SUM_PITCH = BN + 4, USED = ceil_div(UNITS, PER_SHARE);
@@ -16,7 +17,7 @@ __device__ __forceinline__ float load4(const float* from) {
   return value;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(BLOCK)
     few_bit(const uint4* __restrict__ q, const float* __restrict__ scale, output* y,
             const float* row_scale PARAMETERS) {
   extern __shared__ __align__(128) u8 memory[];
@@ -84,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       if (m < M && warp < USED) sums[(warp * M + m) * SUM_PITCH + r * 16 + lane / 4 + e / 2 * 8] = total[r][e];
     }
   __syncthreads();
-  for (u32 i = t; i < M * BN; i += THREADS) {
+  for (u32 i = t; i < M * BN; i += BLOCK) {
     u32 n = i % BN, m = i / BN;
     float value = 0;
 #pragma unroll

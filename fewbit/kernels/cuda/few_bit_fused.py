@@ -14,6 +14,10 @@ _ROWS = 8
 _WARPS = 16
 _MOST_WORDS = 64
 """Registers of a lane for weights."""
+_THREADS = 768
+"""Of a block, as many as make x in the fewest turns: so many at most, as registers are few…"""
+_LEAST_THREADS = 512
+"""…and as the matmul has warps at least."""
 _WAVES = 2
 """Blocks of a multiprocessor: each makes all of x."""
 
@@ -30,11 +34,14 @@ def fused_config(problem: FewBitMatmul, arch: Arch) -> Config | None:
     blocks = ceil_div(problem.blocks, rows)
     if blocks > _WAVES * arch.multiprocessors or rows * share * problem.words > _MOST_WORDS:
         return None
-    return {"bm": _ROWS, "warps_n": 1, "warps_k": _WARPS, "rows": rows, "cluster": 1, "stages": 0}
+    turns = ceil_div(problem.m * problem.k, _THREADS)
+    threads = max(_LEAST_THREADS, ceil_div(ceil_div(problem.m * problem.k, turns), 32) * 32)
+    shape = {"bm": _ROWS, "warps_n": 1, "warps_k": _WARPS, "rows": rows}
+    return {**shape, "cluster": 1, "stages": 0, "threads": threads}
 
 
 def fused_plan(problem: FewBitMatmul, config: Config, arch: Arch, prologue: Prologue) -> Plan:
-    outputs, threads = config["rows"] * 16, config["warps_k"] * 32
+    outputs, threads = config["rows"] * 16, config["threads"]
     sums_at = ceil_div(prologue.shared, 128) * 128
     text = source(
         "prelude.cu",
@@ -42,6 +49,7 @@ def fused_plan(problem: FewBitMatmul, config: Config, arch: Arch, prologue: Prol
         "few_bit_fused.cu",
         **few_bit_defines(problem, config),
         SUMS_AT=sums_at,
+        BLOCK=threads,
     )
     # Loops must not be contracted; where sums of the matmul are, the kernel says so itself.
     image = compile_source(prologue.before(text, threads), arch, "--fmad=false").image

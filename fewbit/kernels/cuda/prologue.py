@@ -38,6 +38,7 @@ class Prologue:
             [
                 f"#define WIDTH {threads}",
                 f"#define WARPS {threads // 32}",
+                "#define AT_ONCE 4",
                 self.text,
                 *(f"#undef {name}" for name in _MACROS),
                 f"#define PARAMETERS {declared}",

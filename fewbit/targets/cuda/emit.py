@@ -307,10 +307,11 @@ class _Generic:
             w.line(f"{name} = {text};")
         self._close_sums(lanes)
         if lanes is not None:
-            for (combine, _), name, m in zip(lanes, accumulators, self.outputs, strict=True):
+            for (combine, neutral), name, m in zip(lanes, accumulators, self.outputs, strict=True):
                 type = type_of(m.element)
                 if self.together:
-                    w.line(f"{name} = of_block<{type}, {combine}<{type}>>({name});")
+                    start = literal(neutral, type)
+                    w.line(f"{name} = of_block<{type}, {combine}<{type}>>({name}, {start});")
                     continue
                 w.line(
                     f"for (int other = LANES / 2; other; other /= 2) {name} ="
@@ -462,7 +463,7 @@ class _Generic:
         w = self.w
         if lanes is not None:
             terms = prod(self.sizes[d] for d in self.reduced)
-            w.line(f"#pragma unroll {4 if self.together else 16}")
+            w.line("#pragma unroll UNROLLED")
             every = "WIDTH" if self.together else "LANES"
             w.line(f"for (u32 r = lane; r < {terms}u; r += {every}) {{")
             w.depth += 1

@@ -47,7 +47,12 @@ def fuse_loops(steps: Sequence[Step], values: ArenaValues, arch: Arch) -> list[S
         begins = all(lives[v][0] >= start for v in made) and not any(
             values.of(m) in made for nest in apart for m in (*nest.reads, *nest.writes)
         )
-        if not kept or not begins or size > MOST_SHARED or not _is_safe(kept, step, values):
+        if (
+            not kept
+            or not begins
+            or size > min(MOST_SHARED, arch.shared // 4)
+            or not _is_safe(kept, step, values)
+        ):
             fused.append(step)
             continue
         fused[len(fused) - len(loops) :] = [*apart, Fused(kept, _settled(step, arch))]

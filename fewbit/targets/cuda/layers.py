@@ -116,7 +116,7 @@ def _plan(
     if isinstance(problem, Attention):
         return ATTENTION[family].build(problem, dict(config), arch)
     if isinstance(problem, CachedAttention):
-        return cached_attention_plan(problem, arch, prologue)
+        return cached_attention_plan(problem, arch, prologue, bool(dict(config).get("early")))
     if isinstance(problem, Unfold):
         return unfold_plan(problem, arch)
     if kind == "max_pool":

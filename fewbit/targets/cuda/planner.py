@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import loop_kinds
 from fewbit.ir.bindings_locations import layer_suffix
 from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.cached_attention import THREADS as ATTENTION_THREADS
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
 from fewbit.kernels.cuda.prologue import Prologue as KernelPrologue
@@ -86,7 +87,12 @@ class Planner:
         )
         moves, self.arena = values.plan(self.steps, local)
         self.values = values.moved(moves)
-        self.steps = [step.move(partial(values.move, moves=moves)) for step in self.steps]
+        moved: list[Step] = []
+        for step in self.steps:
+            moved.append(step.move(partial(values.move, moves=moves)))
+            if isinstance(step, Fused) and step.call.kind == "cached_attention":
+                moved[-1] = _look_early(moved)
+        self.steps = moved
         self.later = [
             frozenset(value for value, (_, last) in lives.items() if last > number)
             for number in range(len(self.steps))
@@ -270,7 +276,8 @@ class Assembly:
     def _describe_fused(self, number: int, fused: Fused) -> dict[str, Any]:
         planner = self.planner
         assert planner.values is not None
-        made = write_prologue(fused, planner.values, planner.later[number])
+        threads = fused.call.config.get("threads", ATTENTION_THREADS)
+        made = write_prologue(fused, planner.values, planner.later[number], threads)
         if made.text not in self.kernels:
             hint = re.sub(r"\W+", "_", fused.call.layer)
             count = len(self.kernels)
@@ -322,6 +329,18 @@ class Assembly:
         if key not in self._placed:
             self._placed[key] = self.weights.add(f"{name}.{len(self._placed)}", array)
         return ["weights", self._placed[key]]
+
+
+def _look_early(steps: Sequence[Step]) -> Fused:
+    """Return the last step, attention, which may read its cache before the launch before ends.
+
+    It may if that launch does not write there: all earlier ones have ended when a kernel starts.
+    """
+    last = steps[-1]
+    assert isinstance(last, Fused)
+    before = steps[-2].writes if len(steps) > 1 else []
+    early = not any(w.meets(m) for w in before for m in last.call.reads if m.buffer != "shared")
+    return Fused(last.nests, replace(last.call, config={"early": int(early)}))
 
 
 def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:

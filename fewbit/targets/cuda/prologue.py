@@ -39,9 +39,14 @@ class Prologue:
     """Where operands of the layer lie in shared memory."""
 
 
-def write_prologue(fused: Fused, values: ArenaValues, kept: frozenset[int]) -> Prologue:
-    """Return the prologue of a layer; `kept` are the values that steps behind it read."""
-    return _Writer(fused, values, kept).write()
+def write_prologue(
+    fused: Fused, values: ArenaValues, kept: frozenset[int], threads: int
+) -> Prologue:
+    """Return the prologue of a layer of so many threads a block.
+
+    `kept` are the values that steps behind it read.
+    """
+    return _Writer(fused, values, kept, threads).write()
 
 
 @dataclass
@@ -49,41 +54,44 @@ class _Writer:
     fused: Fused
     values: ArenaValues
     kept: frozenset[int]
+    threads: int
     size: int = 0
     bases: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     """Of values in shared memory: where they begin there, and in the arena."""
     pointers: list[tuple[str, Memory]] = field(default_factory=list[tuple[str, Memory]])
 
     def write(self) -> Prologue:
-        nests = self.fused.nests
         extents = self.values.extents()
-        made = dict.fromkeys(self.values.of(m) for nest in nests for m in nest.writes)
+        made = dict.fromkeys(self.values.of(m) for nest in self.fused.nests for m in nest.writes)
         for value in filter(None, made):
             begin, end = extents[value]
             self.bases[value] = self._take(end - begin), begin
-        local = [nest.move(self._in_shared) for nest in nests]
-        phases = _phases(local)
-        copies = _copies(phases)
-        staged = {key: self._take(_bytes(memory)) for key, memory in copies.items()}
+        nests = [nest.move(self._in_shared) for nest in self.fused.nests]
+        phases = _phases(nests)
+        ranges = self._ranges(phases)
+        copies = {key: self._take(m.count) for key, m in ranges.items()}
 
-        def stage(memory: Memory) -> Memory:
-            at = staged.get(_key(memory))
-            if at is None:
+        def copied(memory: Memory) -> Memory:
+            key = self._source(memory)
+            if key not in copies:
                 return memory
+            at = copies[key] + memory.byte - ranges[key].byte
             return replace(memory, buffer="shared", byte=at, owner=0)
 
-        lines = [self._copy_in(m, staged[k]) for k, m in copies.items() if m.buffer == _CONSTANT]
+        early = [key for key in copies if key[0] == _CONSTANT]
+        lines = [self._copy_in(ranges[key], copies[key]) for key in early]
         lines.append("  WAIT;")
-        later = [self._copy_in(m, staged[k]) for k, m in copies.items() if m.buffer != _CONSTANT]
-        lines += later
-        if any(_key(m) in staged for nest in phases[0] for m in nest.reads):
+        lines += [self._copy_in(ranges[key], copies[key]) for key in copies if key not in early]
+        if any(self._source(m) in copies for nest in phases[0] for m in nest.reads):
             lines.append("  BARRIER;")
         functions: list[str] = []
+        whole: list[str] = []
         for number, phase in enumerate(phases):
             lines += ["  BARRIER;"] if number else []
-            lines += self._phase([nest.move(stage) for nest in phase], functions)
-        lines.append("  BARRIER;")
-        lines += [self._copy_out(value) for value in self.bases if value in self.kept]
+            lines += self._phase([nest.move(copied) for nest in phase], functions)
+            lines += whole
+            whole = [self._copy_out(v) for v in self._finished(number, phases)]
+        lines += ["  BARRIER;", *whole]
         parameters = ["u8* shared", "u64 first"]
         parameters += [f"{type} p{i}" for i, (type, _) in enumerate(self.pointers)]
         head = f"DEVICE void @({', '.join(parameters)}) {{\n"
@@ -99,6 +107,58 @@ class _Writer:
                 if self.values.of(memory) in self.bases
             },
         )
+
+    def _finished(self, number: int, phases: Sequence[Sequence[Nest]]) -> list[int]:
+        """Return values that are read later, and that this phase is the last to write."""
+        at = {
+            value: n
+            for n, phase in enumerate(phases)
+            for nest in phase
+            for memory in nest.writes
+            for value, (start, _) in self.bases.items()
+            if memory.buffer == "shared" and start <= memory.byte < start + self._size(value)
+        }
+        return [value for value, n in at.items() if n == number and value in self.kept]
+
+    def _size(self, value: int) -> int:
+        begin, end = self.values.extents()[value]
+        return -(-(end - begin) // _UNIT) * _UNIT  # of lines that it has for itself
+
+    def _source(self, memory: Memory) -> tuple[str, int]:
+        """Return what is copied as one: a value, or a constant."""
+        if memory.buffer == _CONSTANT:
+            return _CONSTANT, memory.byte
+        return memory.buffer, self.values.of(memory)
+
+    def _ranges(self, phases: Sequence[Sequence[Nest]]) -> dict[tuple[str, int], Memory]:
+        """Return the bytes that are copied to shared memory: constants, and what is read often.
+
+        What one thread reads once, and all threads at the same time, comes as early by itself.
+        """
+        turns = sum(-(-nest.threads // 32) * 32 for nest in phases[0]) > self.threads
+        found: dict[tuple[str, int], list[Memory]] = {}
+        often: set[tuple[str, int]] = set()
+        for number, phase in enumerate(phases):
+            for nest in phase:
+                for memory in nest.reads:
+                    if memory.buffer not in ("arena", _CONSTANT):
+                        continue
+                    key = self._source(memory)
+                    if key in found or number or turns or nest.by_lanes or key[0] == _CONSTANT:
+                        often.add(key)
+                    found.setdefault(key, []).append(memory)
+        ranges: dict[tuple[str, int], Memory] = {}
+        for key in often:
+            if any(memory.shifts for memory in found[key]):
+                continue
+            spans = [memory.span for memory in found[key]]
+            begin = min(span[1] for span in spans) // _UNIT * _UNIT
+            end = -(-max(span[2] for span in spans) // _UNIT) * _UNIT
+            exact = key[0] != _CONSTANT or (begin, end) == (spans[0][1], spans[0][2])
+            if exact and _UNIT <= end - begin <= _MOST_COPIED:
+                first = found[key][0]
+                ranges[key] = Memory(key[0], "i8", (end - begin,), (1,), begin, owner=first.owner)
+        return {key: ranges[key] for key in found if key in ranges}
 
     def _take(self, size: int) -> int:
         at = self.size
@@ -123,12 +183,10 @@ class _Writer:
 
     def _copy_in(self, memory: Memory, at: int) -> str:
         pointer = self._pointer("const u8*", memory)
-        return f"  copy_block(shared + {at}, {pointer}, {_bytes(memory)});"
+        return f"  copy_block(shared + {at}, {pointer}, {memory.count});"
 
     def _copy_out(self, value: int) -> str:
-        at, _ = self.bases[value]
-        begin, end = self.values.extents()[value]
-        size = -(-(end - begin) // _UNIT) * _UNIT  # of lines that it has for itself
+        (at, begin), size = self.bases[value], self._size(value)
         memory = Memory("arena", "i8", (size,), (1,), begin, owner=value)
         pointer = self._pointer("u8*", memory)
         return f"  if (first) copy_block({pointer}, shared + {at}, {size});"
@@ -137,7 +195,7 @@ class _Writer:
         """Return calls of loops that have nothing to do with each other."""
         first, lines, waits = 0, list[str](), False
         read = {m.buffer for m in self.fused.call.reads}
-        for nest in nests:
+        for nest in sorted(nests, key=lambda nest: _is_last(nest, nests)):
             name = f"@_{len(functions)}"
             whole = bool(nest.whole_body) and _is_local(nest)
             functions.append(nest.as_function(name, whole))
@@ -160,6 +218,13 @@ class _Writer:
             )
             first += -(-nest.threads // 32) * 32
         return lines
+
+
+def _is_last(nest: Nest, nests: Sequence[Nest]) -> bool:
+    """Whether it can be computed when others are: a number that none of them reads."""
+    if nest.threads != 1 or not is_for_everybody(nest):
+        return False
+    return not any(w.meets(m) for w in nest.writes for each in nests for m in each.reads)
 
 
 def _is_local(nest: Nest) -> bool:
@@ -214,32 +279,5 @@ def _bytes_of(memory: Memory) -> npt.NDArray[np.int64]:
     return at
 
 
-def _copies(phases: Sequence[Sequence[Nest]]) -> dict[tuple[str, int, str], Memory]:
-    """Return what is copied to shared memory: constants, and what is read late or by one warp."""
-    wanted, refused = dict[tuple[str, int, str], Memory](), set[tuple[str, int, str]]()
-    for number, phase in enumerate(phases):
-        for nest in phase:
-            for memory in nest.reads:
-                key = _key(memory)
-                if not _is_small(memory):
-                    refused.add(key)
-                elif key in wanted or number or nest.by_lanes or memory.buffer == _CONSTANT:
-                    known = wanted.get(key, memory)
-                    wanted[key] = max(known, memory, key=lambda m: m.count)
-    return {key: memory for key, memory in wanted.items() if key not in refused}
-
-
 def _key(memory: Memory) -> tuple[str, int, str]:
     return memory.buffer, memory.byte, memory.element
-
-
-def _bytes(memory: Memory) -> int:
-    return memory.count * BYTES[memory.element]
-
-
-def _is_small(memory: Memory) -> bool:
-    """Whether memory outside of the block is copied there as a whole."""
-    if memory.buffer not in ("arena", _CONSTANT) or memory.shifts or not memory.is_dense:
-        return False
-    size = _bytes(memory)
-    return not (memory.byte % _UNIT or size % _UNIT) and _UNIT < size <= _MOST_COPIED

@@ -76,7 +76,9 @@ class Steps:
             places = [step["operands"][name] for name in step["prologue"]["operands"]]
             given = [self.memory[buffer].ctypes.data + offset for buffer, offset in places]
             addresses = (ctypes.c_void_p * (2 + len(given)))(shared.ctypes.data, first, *given)
-            getattr(self.loops, f"run_{step['prologue']['kernel']}")(addresses, ctypes.c_ulonglong(1))
+            getattr(self.loops, f"run_{step['prologue']['kernel']}")(
+                addresses, ctypes.c_ulonglong(1)
+            )
             if not first:
                 for name, memory in before.items():
                     np.testing.assert_array_equal(self.memory[name], memory)
