@@ -56,9 +56,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
   extern __shared__ __align__(128) u8 memory[];
   element *keys = (element*)(memory + TILES_AT), *values = keys + PIECES * PIECE;
-  float* got = (float*)(values + PIECES * PIECE);  // [rank][row][channel], then the largest and the sum of weights
-  __shared__ float query[ROWS][WIDTH], weight[ROWS][AT_A_TIME], parts[GROUPS][ROWS][WIDTH];
-  __shared__ float largest[WARPS][ROWS], added[WARPS][ROWS], factors[CLUSTER][ROWS];
+  float(*parts)[ROWS][WIDTH] = (float(*)[ROWS][WIDTH])keys;  // when these have been used
+  float* got = (float*)(memory + GOT_AT);  // [rank][row][channel], then the largest and the sum of weights
+  __shared__ float query[ROWS][WIDTH], weight[ROWS][AT_A_TIME];
+  __shared__ float largest[AT_A_TIME / 32][ROWS], added[AT_A_TIME / 32][ROWS], factors[CLUSTER][ROWS];
   __shared__ int seen_by[2][WARPS];
   int t = threadIdx.x, warp = t / 32, rank = blockIdx.x % CLUSTER, head = blockIdx.x / CLUSTER;
   int group = t / LANES, channel = t % LANES * 2;
@@ -84,18 +85,21 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int p = 0; p < PIECES; p++) used |= (seen_by[turn][2 * p] | seen_by[turn][2 * p + 1]) << p;
   };
-#if defined(EARLY)  // What is seen was known two launches before, and the cache, too, but for its newest tokens.
-  look(0);
+  auto copy_pieces = [&](element* to, const element* from, int start) {
 #pragma unroll 1
-  for (int i = t * 128; i < PIECES * PIECE_BYTES; i += THREADS * 128)
-    if (used >> (i / PIECE_BYTES) & 1) {
-      u64 at = (u64)piece_of(i / PIECE_BYTES * 64) * PIECE_BYTES + i % PIECE_BYTES;
-      prefetch((const u8*)k + at), prefetch((const u8*)v + at);
-    }
+    for (int p = 0; p < PIECES; p++)
+      if (used >> p & 1) copy_piece(to + p * PIECE, from + (u64)piece_of(start + p * 64) * PIECE);
+    end_of_copies();
+  };
+#if defined(EARLY)  // What is seen was known two launches before, and the cache, too, but for its newest tokens: they
+  look(0);          // come with another copy, which finds all else at hand.
+  copy_pieces(keys, k, 0);
+  copy_pieces(values, v, 0);
 #endif
 #if defined(PROLOGUE)
   PROLOGUE(memory, blockIdx.x == 0);
   const float* q = (const float*)(memory + Q_AT);
+  wait_for_copies<0>();
 #else
   wait_for_previous();
 #endif
@@ -111,64 +115,79 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
       look(start);
     if (!used) continue;
-#pragma unroll 1
-    for (int p = 0; p < PIECES; p++)
-      if (used >> p & 1) copy_piece(keys + p * PIECE, k + (u64)piece_of(start + p * 64) * PIECE);
-    end_of_copies();
-#pragma unroll 1
-    for (int p = 0; p < PIECES; p++)
-      if (used >> p & 1) copy_piece(values + p * PIECE, v + (u64)piece_of(start + p * 64) * PIECE);
-    end_of_copies();
+    copy_pieces(keys, k, start);
+    copy_pieces(values, v, start);
     wait_for_copies<1>();
     __syncthreads();
     float score[ROWS] = {};
     const element* column = keys + t / 64 * PIECE + t % 64;
     if (any)
-#pragma unroll 8
+#pragma unroll 16
       for (int d = 0; d < WIDTH; d++) {
         float key = widen(column[d * 64]);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) score[r] = __fmaf_rn(query[r][d], key, score[r]);
       }
+    if (t < AT_A_TIME) {
+      float high[ROWS];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-      score[r] = sees[r] ? score[r] * (SCALE) : -INFINITE;
-      float high = score[r];
+      for (int r = 0; r < ROWS; r++) high[r] = score[r] = sees[r] ? score[r] * (SCALE) : -INFINITE;
 #pragma unroll
-      for (int other = 16; other; other /= 2) high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, other));
-      if (t % 32 == 0) largest[warp][r] = high;
+      for (int other = 16; other; other /= 2)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) high[r] = fmaxf(high[r], __shfl_xor_sync(0xffffffff, high[r], other));
+      if (t % 32 == 0)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) largest[warp][r] = high[r];
     }
     __syncthreads();
+    float part[ROWS] = {};
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       float high = highest[r];
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) high = fmaxf(high, largest[w][r]);
-      float kept = highest[r] == high ? 1.0f : expf(highest[r] - high);
-      highest[r] = high, share[r] *= kept, sum[r][0] *= kept, sum[r][1] *= kept;
-      float part = sees[r] ? expf(score[r] - high) : 0.0f;
-      if (t < AT_A_TIME) weight[r][t] = part;
+      for (int w = 0; w < AT_A_TIME / 32; w++) high = fmaxf(high, largest[w][r]);
+      if (start) {
+        float kept = highest[r] == high ? 1.0f : expf(highest[r] - high);
+        share[r] *= kept, sum[r][0] *= kept, sum[r][1] *= kept;
+      }
+      highest[r] = high;
+    }
+    if (any)
 #pragma unroll
-      for (int other = 16; other; other /= 2) part += __shfl_xor_sync(0xffffffff, part, other);
-      if (t % 32 == 0) added[warp][r] = part;
+      for (int r = 0; r < ROWS; r++) part[r] = sees[r] ? expf(score[r] - highest[r]) : 0.0f;
+    if (t < AT_A_TIME) {
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) weight[r][t] = part[r];
+#pragma unroll
+      for (int other = 16; other; other /= 2)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) part[r] += __shfl_xor_sync(0xffffffff, part[r], other);
+      if (t % 32 == 0)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) added[warp][r] = part[r];
     }
     wait_for_copies<0>();
     __syncthreads();
+    if (t == 0)
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
+      for (int r = 0; r < ROWS; r++)
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) share[r] += added[w][r];
+        for (int w = 0; w < AT_A_TIME / 32; w++) share[r] += added[w][r];
+#pragma unroll 1
+    for (int p = 0; p < PIECES; p++) {
+      if (!(used >> p & 1) || group >= GROUPS) continue;
 #pragma unroll 4
-    for (int i = group; i < AT_A_TIME; i += GROUPS) {
-      if (!(used >> (i / 64) & 1)) continue;
-      float by[ROWS], any_weight = 0;
+      for (int i = p * 64 + group; i < p * 64 + 64; i += GROUPS) {
+        float by[ROWS], any_weight = 0;
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) by[r] = weight[r][i], any_weight += by[r];
-      two both = *(const two*)(values + i * WIDTH + channel);
-      // What is behind the last token may be no number.
-      float a = any_weight > 0 ? first(both) : 0, b = any_weight > 0 ? second(both) : 0;
+        for (int r = 0; r < ROWS; r++) by[r] = weight[r][i], any_weight += by[r];
+        two both = *(const two*)(values + i * WIDTH + channel);
+        // What is behind the last token may be no number.
+        float a = any_weight > 0 ? first(both) : 0, b = any_weight > 0 ? second(both) : 0;
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) sum[r][0] = __fmaf_rn(by[r], a, sum[r][0]), sum[r][1] = __fmaf_rn(by[r], b, sum[r][1]);
+        for (int r = 0; r < ROWS; r++) sum[r][0] = __fmaf_rn(by[r], a, sum[r][0]), sum[r][1] = __fmaf_rn(by[r], b, sum[r][1]);
+      }
     }
     __syncthreads();
   }

@@ -17,11 +17,12 @@ from fewbit.kernels.cuda.prologue import Prologue
 
 BLOCK = 64
 """Tokens of a block of keys."""
-THREADS = 256
+THREADS = 512
 _CLUSTERS = (8, 4, 2, 1)
 _MOST_SHARED = 48 * 1024
+_PIECES = 4
+"""Of keys and values, of which a thread has a token, at a time; at most so many bytes."""
 _MOST_OF_TILES = 64 * 1024
-"""Bytes of keys and values that are in shared memory at a time."""
 _MOST_ROWS = 16
 _WIDEST = 128
 """Channels of a head, which a thread has in registers."""
@@ -56,7 +57,7 @@ class CachedAttention:
         return f"h{self.heads},r{self.rows},t{self.tokens},d{self.width}"
 
 
-def refuse(problem: CachedAttention) -> str | None:
+def refuse(problem: CachedAttention, arch: Arch) -> str | None:
     if problem.dtype not in ("f16", "f32"):
         return "keys and values are no f16 or f32"
     if problem.width % 2 or problem.width > _WIDEST:
@@ -65,27 +66,30 @@ def refuse(problem: CachedAttention) -> str | None:
         return "keys are no whole blocks"
     if problem.rows > _MOST_ROWS or _shared(problem) > _MOST_SHARED:
         return "there are too many rows"
+    given = 4 * max(_CLUSTERS) * problem.rows * (problem.width + 2)
+    if not arch.fits(_tiles(problem, 1) + given + _shared(problem)):
+        return "a piece of keys and values is too large"
     return None
 
 
 def _shared(problem: CachedAttention) -> int:
     """Return the bytes of what is declared in shared memory."""
-    groups, warps = THREADS // (problem.width // 2), THREADS // 32
-    each = problem.width * (groups + 1) + THREADS + 2 * warps + max(_CLUSTERS)
-    return 4 * (problem.rows * each + 2 * warps)
+    tokens = _PIECES * BLOCK
+    each = problem.width + tokens + tokens // 16 + max(_CLUSTERS)
+    return 4 * (problem.rows * each + THREADS // 16)
 
 
 def _pieces(problem: CachedAttention, arch: Arch) -> int:
     """Return how many pieces of keys and values are in shared memory at a time."""
     size = 2 * BLOCK * problem.width * (2 if problem.dtype == "f16" else 4)
-    return max(1, min(THREADS // BLOCK, min(_MOST_OF_TILES, arch.shared // 2) // size))
+    return max(1, min(_PIECES, min(_MOST_OF_TILES, arch.shared // 2) // size))
 
 
-def _dynamic(problem: CachedAttention, pieces: int, cluster: int) -> int:
-    """Return the bytes of keys and values, and of what blocks of a cluster give the first."""
+def _tiles(problem: CachedAttention, pieces: int) -> int:
+    """Return the bytes of keys and values, and, later, of sums of groups of threads."""
     size = 2 if problem.dtype == "f16" else 4
-    tiles = 2 * pieces * BLOCK * problem.width * size
-    return tiles + 4 * cluster * problem.rows * (problem.width + 2)
+    sums = THREADS // (problem.width // 2) * problem.rows * problem.width * 4
+    return max(2 * pieces * BLOCK * problem.width * size, sums)
 
 
 def cached_attention_plan(
@@ -100,6 +104,7 @@ def cached_attention_plan(
     cluster = next(size for size in sizes if blocks % size == 0)
     pieces = _pieces(problem, arch)
     tiles_at = ceil_div(prologue.shared, 128) * 128 if prologue else 0
+    got_at = tiles_at + _tiles(problem, pieces)
     text = source(
         "prelude.cu",
         *(["hopper.cu"] if cluster > 1 else []),
@@ -115,6 +120,7 @@ def cached_attention_plan(
         THREADS=THREADS,
         PIECES=pieces,
         TILES_AT=tiles_at,
+        GOT_AT=got_at,
         **({"EARLY": 1} if early and arch.has_warpgroups else {}),
     )
     names = ("k", "v", "seen", "y") if prologue else ("q", "k", "v", "seen", "y")
@@ -125,7 +131,7 @@ def cached_attention_plan(
         (problem.heads * cluster, 1, 1),
         THREADS,
         tuple(Pointer(name) for name in names),
-        tiles_at + _dynamic(problem, pieces, cluster),
+        got_at + 4 * cluster * problem.rows * (problem.width + 2),
         cluster,
     )
     if prologue is not None:

@@ -277,12 +277,15 @@ class _Generic:
         self.reduced = [d for d, kind in enumerate(self.kinds) if kind == "reduction"]
 
     def is_exact(self) -> bool:
-        """Whether lanes share sums, and these are the same in any order."""
+        """Whether lanes share sums, and these are the same in any order.
+
+        Those of f64 are, too, once they are the f32 that they are needed as.
+        """
         lanes = self._lanes(prod(self.sizes[d] for d in self._parallel()))
         if lanes is None:
             return False
         return all(
-            combine != "sum_of" or m.element.startswith("i")
+            combine != "sum_of" or m.element.startswith("i") or m.element == "f64"
             for (combine, _), m in zip(lanes, self.outputs, strict=True)
         )
 
@@ -468,9 +471,11 @@ class _Generic:
             w.line(f"for (u32 r = lane; r < {terms}u; r += {every}) {{")
             w.depth += 1
             w.line("u32 t = r;")
-            for d in reversed(self.reduced):
+            first, *others = self.reduced
+            for d in reversed(others):
                 w.line(f"const int d{d} = (int)(t % {self.sizes[d]}u);")
                 w.line(f"t /= {self.sizes[d]}u;")
+            w.line(f"const int d{first} = (int)t;")
             return
         for d in self.reduced:
             w.line(f"for (int d{d} = 0; d{d} < {self.sizes[d]}; d{d}++) {{")

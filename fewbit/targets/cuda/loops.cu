@@ -125,10 +125,12 @@ template <class T, T combine(T, T)> DEVICE T of_block(T value, T neutral) {
   return value;
 }
 
-// All threads of a block copy numbers of 16 bytes; the last ones begin.
+// All threads of a block copy numbers of 16 bytes, or what is less of 4; the last ones begin.
 struct alignas(16) Sixteen { u32 words[4]; };
 DEVICE void copy_block(void* to, const void* from, u32 bytes) {
 #pragma unroll 1
   for (u32 i = WIDTH - 1 - TURN; i < bytes / 16; i += WIDTH) ((Sixteen*)to)[i] = ((const Sixteen*)from)[i];
+  if (bytes % 16)
+    for (u32 i = bytes / 16 * 4 + TURN; i < bytes / 4; i += WIDTH) ((u32*)to)[i] = ((const u32*)from)[i];
 }
 

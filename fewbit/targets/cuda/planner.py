@@ -87,12 +87,13 @@ class Planner:
         )
         moves, self.arena = values.plan(self.steps, local)
         self.values = values.moved(moves)
-        moved: list[Step] = []
-        for step in self.steps:
-            moved.append(step.move(partial(values.move, moves=moves)))
-            if isinstance(step, Fused) and step.call.kind == "cached_attention":
-                moved[-1] = _look_early(moved)
-        self.steps = moved
+        before = list[Memory]()  # what the launch before writes
+        for number, step in enumerate(self.steps):
+            moved = step.move(partial(values.move, moves=moves))
+            if isinstance(moved, Fused) and moved.call.kind == "cached_attention":
+                moved = _look_early(moved, before)
+            before = [m for m in moved.writes if values.of(m) not in local]
+            self.steps[number] = moved
         self.later = [
             frozenset(value for value, (_, last) in lives.items() if last > number)
             for number in range(len(self.steps))
@@ -331,16 +332,14 @@ class Assembly:
         return ["weights", self._placed[key]]
 
 
-def _look_early(steps: Sequence[Step]) -> Fused:
-    """Return the last step, attention, which may read its cache before the launch before ends.
+def _look_early(fused: Fused, before: Sequence[Memory]) -> Fused:
+    """Return attention, which may read its cache `early`, before the launch before ends.
 
     It may if that launch does not write there: all earlier ones have ended when a kernel starts.
     """
-    last = steps[-1]
-    assert isinstance(last, Fused)
-    before = steps[-2].writes if len(steps) > 1 else []
-    early = not any(w.meets(m) for w in before for m in last.call.reads if m.buffer != "shared")
-    return Fused(last.nests, replace(last.call, config={"early": int(early)}))
+    read = [fused.call.operands[name] for name in ("k", "v", "seen")]
+    early = not any(w.meets(m) for w in before for m in read)
+    return Fused(fused.nests, replace(fused.call, config={"early": int(early)}))
 
 
 def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:

@@ -21,6 +21,7 @@ from fewbit.targets.cuda.memory import BYTES, Memory
 
 _UNIT = 16
 """Bytes that are copied at once; everything in shared memory begins at a multiple of it."""
+_WORD = 4
 _MOST_COPIED = 16 * 1024
 _CONSTANT = "weights"
 
@@ -141,7 +142,7 @@ class _Writer:
         for number, phase in enumerate(phases):
             for nest in phase:
                 for memory in nest.reads:
-                    if memory.buffer not in ("arena", _CONSTANT):
+                    if not memory.buffer.startswith(("arena", "in", _CONSTANT)):
                         continue
                     key = self._source(memory)
                     if key in found or number or turns or nest.by_lanes or key[0] == _CONSTANT:
@@ -152,10 +153,10 @@ class _Writer:
             if any(memory.shifts for memory in found[key]):
                 continue
             spans = [memory.span for memory in found[key]]
-            begin = min(span[1] for span in spans) // _UNIT * _UNIT
-            end = -(-max(span[2] for span in spans) // _UNIT) * _UNIT
-            exact = key[0] != _CONSTANT or (begin, end) == (spans[0][1], spans[0][2])
-            if exact and _UNIT <= end - begin <= _MOST_COPIED:
+            begin, end = min(span[1] for span in spans), max(span[2] for span in spans)
+            if key[0] == "arena":  # Its values have whole lines.
+                begin, end = begin // _UNIT * _UNIT, -(-end // _UNIT) * _UNIT
+            if not begin % _UNIT and not end % _WORD and end - begin <= _MOST_COPIED:
                 first = found[key][0]
                 ranges[key] = Memory(key[0], "i8", (end - begin,), (1,), begin, owner=first.owner)
         return {key: ranges[key] for key in found if key in ranges}
