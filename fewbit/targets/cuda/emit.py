@@ -10,7 +10,6 @@ every thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf, prod
 from pathlib import Path
@@ -20,11 +19,10 @@ from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import is_block, loop_kinds, walk
 from fewbit.targets.cuda.evaluate import SYMBOLIC, Evaluation
 from fewbit.targets.cuda.memory import Memory
+from fewbit.targets.cuda.nest import Nest
 from fewbit.targets.cuda.scalars import expression, literal, type_of
 
 PRELUDE = (Path(__file__).parent / "loops.cu").read_text(encoding="utf-8")
-BLOCK = 256
-"""Threads of a block."""
 LONG = 64
 """Terms of a sum that a warp is worth."""
 MANY = 1 << 16
@@ -35,71 +33,6 @@ COMBINE = {
     "arith.maxnumf": ("larger_number", -inf), "arith.minnumf": ("smaller_number", inf),
 }  # fmt: skip
 """Ops by which lanes can add up their parts, and what changes nothing."""
-
-
-@dataclass
-class Nest:
-    """A generated kernel, and where its arguments lie."""
-
-    body: str
-    """Statements, with `$` for the number of the thread, and `p0`, `p1` … for the pointers."""
-    types: list[str]
-    """What the pointers point to, and how: `const float*`."""
-    threads: int
-    """Each with an element, or a lane of its warp."""
-    pointers: list[Memory]
-    written: list[Memory]
-    fill: float | None = None
-    """What all elements become, if that is all it does."""
-    copies: Memory | None = None
-    """What it writes as it is, if that is all it does."""
-    layer: str = ""
-    work: int = 1
-    """Turns of all loops together."""
-    block: int = BLOCK
-    """Threads of a block."""
-    in_order: bool = False
-    """Whether it is several loops, one after another, of one block."""
-    may_alias: bool = True
-    """Whether what it writes may be in what another pointer reads."""
-    functions: str = ""
-    """Definitions that its body calls, with `@` for its name."""
-    read: frozenset[int] = frozenset()
-    """The numbers of pointers from which it reads."""
-    by_lanes: bool = False
-    """Whether a warp shares each of its sums."""
-    whole_body: str = ""
-    """The same by all threads of a block together, if that is the same to the bit."""
-
-    @property
-    def text(self) -> str:
-        """The definition of the kernel, with `@` for its name."""
-        restrict = "" if self.may_alias else " __restrict__"
-        parameters = ", ".join(f"{type}{restrict} p{i}" for i, type in enumerate(self.types))
-        head = f'extern "C" __global__ void @({parameters}) {{\n'
-        return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
-
-    def as_function(self, name: str, whole: bool = False) -> str:
-        """Return the definition of a function of a thread's number and the pointers.
-
-        `whole` is the one that all threads of a block execute together.
-        """
-        parameters = ", ".join(f"{type} p{i}" for i, type in enumerate(self.types))
-        head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
-        return f"{head}{(self.whole_body if whole else self.body).replace('$', 'thread')}}}\n"
-
-    @property
-    def writes(self) -> list[Memory]:
-        return self.written
-
-    @property
-    def reads(self) -> list[Memory]:
-        return [memory for i, memory in enumerate(self.pointers) if i in self.read]
-
-    def move(self, place: Callable[[Memory], Memory]) -> Nest:
-        """Return the same loops on memory that lies elsewhere."""
-        pointers, written = map(place, self.pointers), map(place, self.written)
-        return replace(self, pointers=list(pointers), written=list(written))
 
 
 @dataclass

@@ -17,11 +17,11 @@ from fewbit.kernels.cuda.cached_attention import CachedAttention
 from fewbit.kernels.cuda.few_bit import FewBitMatmul
 from fewbit.kernels.cuda.few_bit_fused import fused_config
 from fewbit.targets.cuda.arena_values import ArenaValues
-from fewbit.targets.cuda.emit import Nest
 from fewbit.targets.cuda.fused import Fused
 from fewbit.targets.cuda.join_loops import MOST, Step, is_small
 from fewbit.targets.cuda.layers import Call
 from fewbit.targets.cuda.memory import Memory
+from fewbit.targets.cuda.nest import Nest
 
 SHARED: dict[str, tuple[str, ...]] = {"few_bit": ("x", "row_scale"), "cached_attention": ("q",)}
 """What kernels can take from shared memory; the first of it they must."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewbit.targets.cuda.emit import Nest
 from fewbit.targets.cuda.layers import Call
 from fewbit.targets.cuda.memory import Memory
+from fewbit.targets.cuda.nest import Nest
 
 
 @dataclass(frozen=True)

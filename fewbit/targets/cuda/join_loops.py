@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from fewbit.targets.cuda.emit import BLOCK, Nest
 from fewbit.targets.cuda.fused import Fused
 from fewbit.targets.cuda.layers import Call
+from fewbit.targets.cuda.nest import BLOCK, Nest
 
 Step = Nest | Call | Fused
 

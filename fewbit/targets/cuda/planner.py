@@ -25,7 +25,7 @@ from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Sc
 from fewbit.kernels.cuda.prologue import Prologue as KernelPrologue
 from fewbit.program.weight_image import Placed, WeightImage
 from fewbit.targets.cuda.arena_values import ALIGNMENT, ArenaValues
-from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, keep_nest, store_nest
+from fewbit.targets.cuda.emit import PRELUDE, emit, keep_nest, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
 from fewbit.targets.cuda.fuse_loops import fuse_loops
 from fewbit.targets.cuda.fused import Fused
@@ -33,6 +33,7 @@ from fewbit.targets.cuda.join_loops import Step, join_loops
 from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.layers import Array, Call, choose
 from fewbit.targets.cuda.memory import BYTES, Memory, dense
+from fewbit.targets.cuda.nest import Nest
 from fewbit.targets.cuda.prologue import write_prologue
 
 if TYPE_CHECKING:

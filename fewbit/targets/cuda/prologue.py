@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fewbit.targets.cuda.arena_values import ArenaValues
-from fewbit.targets.cuda.emit import Nest
 from fewbit.targets.cuda.fused import Fused
 from fewbit.targets.cuda.join_loops import MOST
 from fewbit.targets.cuda.memory import BYTES, Memory
+from fewbit.targets.cuda.nest import Nest
 
 _UNIT = 16
 """Bytes that are copied at once; everything in shared memory begins at a multiple of it."""

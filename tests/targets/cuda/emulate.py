@@ -88,8 +88,10 @@ class Steps:
         self.memory["shared"] = made[0]
 
     def _operand(self, step: dict[str, Any], name: str, dtype: Any, shape: Any) -> np.ndarray:
-        places = step["prologue"]["places"] if "prologue" in step else {}
-        buffer, offset = ("shared", places[name]) if name in places else step["operands"][name]
+        places: dict[str, int] = step["prologue"]["places"] if "prologue" in step else {}
+        if name in places:
+            return self._array("shared", places[name], dtype, shape)
+        buffer, offset = step["operands"][name]
         return self._array(buffer, offset, dtype, shape)
 
     def _loops(self, step: dict[str, Any]) -> None:
