@@ -6,12 +6,14 @@ A decomposition that gives `NotImplemented` leaves the op whole, so each is for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import pi
 from typing import Any, cast
 
 import torch
 
 from fewbit.decompositions.antialias import antialias_decompositions
 from fewbit.decompositions.convolutions import convolution_decompositions
+from fewbit.decompositions.einsum import einsum_decompositions
 from fewbit.decompositions.embedding_bags import bag_decompositions
 from fewbit.decompositions.masked_writes import masked_write_decompositions
 from fewbit.decompositions.masks import mask_decompositions
@@ -19,6 +21,7 @@ from fewbit.decompositions.recurrent import recurrent_decompositions
 from fewbit.decompositions.scalars import scalar_decompositions
 from fewbit.decompositions.selection import selection_decompositions
 from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.strides import stride_decompositions
 from fewbit.decompositions.suppression import suppression_decompositions
 from fewbit.decompositions.uneven_windows import window_decompositions
 from fewbit.decompositions.unique import unique_decompositions
@@ -42,13 +45,15 @@ _WINDOWS = {
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
     windows = window_decompositions()
     averages = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default)
-    return {
+    scalars = scalar_decompositions()
+    own = {
         **wide_reductions(),
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
-        **scalar_decompositions(),
+        **einsum_decompositions(),
         **selection_decompositions(),
+        **stride_decompositions(),
         **mask_decompositions(),
         **masked_write_decompositions(),
         **unique_decompositions(),
@@ -60,6 +65,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.avg_pool3d.default: _average(aten.avg_pool3d.default, 3),
         aten.amax.default: _extreme_of_scalar,
         aten.amin.default: _extreme_of_scalar,
+        aten.angle.default: _angle,
+        aten.signbit.default: _signbit,
         aten.clamp.default: _clamp,
         aten.clamp.Tensor: _clamp,
         aten.clamp_min.default: _clamp,
@@ -90,6 +97,16 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.slice_scatter.default: _as_written(aten.slice_scatter.default),
         aten.where.self: _where,
     }
+    return own | {op: _either(own[op], scalars[op]) if op in own else scalars[op] for op in scalars}
+
+
+def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """Take an op of a scalar apart in the second way, of other tensors in the first."""
+
+    def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return (first if x.ndim > 0 else second)(x, *args, **kwargs)
+
+    return decompose
 
 
 def _as_batch(op: Any, moved: int) -> Callable[..., Any]:
@@ -139,6 +156,21 @@ def _select_scatter(x: torch.Tensor, src: torch.Tensor, dim: int, index: int) ->
 def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest or least element of a tensor without dimensions is its own."""
     return x.clone() if x.ndim == 0 else NotImplemented
+
+
+def _signbit(x: torch.Tensor) -> torch.Tensor:
+    """What is below zero, and the zero that divides one to minus infinity."""
+    return (x < 0) | ((x == 0) & (x.reciprocal() < 0)) if x.is_floating_point() else x < 0
+
+
+def _angle(x: torch.Tensor) -> Any:
+    """Half a turn for numbers below zero; NaN stays."""
+    if x.is_complex():
+        return NotImplemented
+    dtype: torch.dtype = cast(Any, torch).result_type(x, 1.0)
+    zero = torch.zeros_like(x, dtype=dtype)
+    half = torch.where(x < 0, torch.full_like(zero, pi), zero)
+    return torch.where(x != x, x.to(dtype), half)
 
 
 def _choose(wins: Callable[..., torch.Tensor]) -> Callable[..., Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import logging
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -31,6 +31,7 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.idle_casts import skip_idle_casts
+from fewbit.frontends.torch.nan_order import tell_nan
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settle
@@ -129,7 +130,25 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
 
     Weights that are computed from parameters alone are parameters after it.
     """
-    table = decomposition_table()
+    return _decompose(program, decomposition_table())
+
+
+def take_apart(program: ExportedProgram, ops: Iterable[Any]) -> ExportedProgram | None:
+    """Without some more ops, in terms of others as torch defines them; None where it does not."""
+    from torch import _decomp
+
+    functions: dict[Any, Any] = cast(Any, _decomp).decomposition_table
+    known = {op: functions[op] for op in ops if op in functions}
+    if not known:
+        return None
+    try:
+        with quiet():
+            return _decompose(program, {**decomposition_table(), **known})
+    except Error:
+        return None
+
+
+def _decompose(program: ExportedProgram, table: Any) -> ExportedProgram:
     try:
         folded: Any = fold_weights(program)
         with sizes_of_any_kind():
@@ -141,6 +160,7 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             decomposed.graph.erase_node(node)
+    tell_nan(decomposed.graph)
     rewrite_complex(decomposed)
     rewrite_unsigned(decomposed)
     decomposed.graph.eliminate_dead_code()
