@@ -21,7 +21,7 @@ THREADS = 512
 _CLUSTERS = (8, 4, 2, 1)
 _MOST_SHARED = 48 * 1024
 _PIECES = 4
-"""Of keys and values, of which a thread has a token, at a time; at most so many bytes."""
+"""How many of keys and values are in shared memory at a time; at most so many bytes."""
 _MOST_OF_TILES = 64 * 1024
 _MOST_ROWS = 16
 _WIDEST = 128
@@ -55,6 +55,10 @@ class CachedAttention:
 
     def __str__(self) -> str:
         return f"h{self.heads},r{self.rows},t{self.tokens},d{self.width}"
+
+
+_NOTES = ("__device__ void note(const void* place);", "#define NOTE(place) note(place)")
+"""Loops before attention tell it what they write to the cache."""
 
 
 def refuse(problem: CachedAttention, arch: Arch) -> str | None:
@@ -135,6 +139,6 @@ def cached_attention_plan(
         cluster,
     )
     if prologue is not None:
-        text = prologue.before(text, THREADS)
+        text = prologue.before(text, THREADS, *_NOTES)
     image = compile_source(text, arch, "--fmad=false").image
     return Plan("cached_attention", arch.code, problem.buffers(), (launch,), (image,))

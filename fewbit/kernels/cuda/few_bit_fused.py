@@ -15,11 +15,11 @@ _WARPS = 16
 _MOST_WORDS = 64
 """Registers of a lane for weights."""
 _THREADS = 768
-"""Of a block, as many as make x in the fewest turns: so many at most, as registers are few…"""
+"""Threads that make x in the fewest turns: so many at most, as registers are few…"""
 _LEAST_THREADS = 512
 """…and as the matmul has warps at least."""
 _WAVES = 2
-"""Blocks of a multiprocessor: each makes all of x."""
+"""Blocks of a multiprocessor at most: each makes all of x."""
 
 
 def fused_config(problem: FewBitMatmul, arch: Arch) -> Config | None:

@@ -58,7 +58,7 @@ class _Writer:
     threads: int
     size: int = 0
     bases: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """Of values in shared memory: where they begin there, and in the arena."""
+    """Where values in shared memory begin there, and in the arena."""
     pointers: list[tuple[str, Memory]] = field(default_factory=list[tuple[str, Memory]])
 
     def write(self) -> Prologue:
@@ -199,7 +199,8 @@ class _Writer:
         for nest in sorted(nests, key=lambda nest: _is_last(nest, nests)):
             name = f"@_{len(functions)}"
             whole = bool(nest.whole_body) and _is_local(nest)
-            functions.append(nest.as_function(name, whole))
+            noted = any(m.buffer in read for m in nest.writes)
+            functions.append(nest.as_function(name, whole, noted))
             pointers = [self._pointer(t, m) for t, m in zip(nest.types, nest.pointers, strict=True)]
             call = f"{name}(%, {', '.join(pointers)});"
             if whole:

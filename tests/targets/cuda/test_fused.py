@@ -45,7 +45,7 @@ class Block(nn.Module):
 
 
 def compile_block(recipe: str, rows: int = 1, **options: Any) -> tuple[Any, fewbit.Program]:
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     imported = fewbit.import_model(Block(), (torch.zeros(rows, 128),))
     return compile_model(imported, recipe, **options)
 
