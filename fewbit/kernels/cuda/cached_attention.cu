@@ -47,19 +47,6 @@ __device__ __forceinline__ void end_of_copies() {
 #endif
 }
 
-#if defined(PROLOGUE)
-__shared__ const u8* kept[2];  // where the head's keys and values begin
-__shared__ u32 renewed[2];     // pieces of them, of this block, to which the loops before wrote
-__device__ void note(const void* place) {
-  for (int i = 0; i < 2; i++) {
-    u64 at = (u64)((const u8*)place - kept[i]);
-    u32 piece = (u32)(at / PIECE_BYTES);
-    if (at < (u64)TOKENS * WIDTH * sizeof(element) && piece % CLUSTER == blockIdx.x % CLUSTER && piece / CLUSTER < PIECES)
-      atomicOr(&renewed[i], 1u << piece / CLUSTER);
-  }
-}
-#endif
-
 extern "C" __global__ void __launch_bounds__(THREADS)
 #if defined(PROLOGUE)  // which makes queries, and keeps the keys and values of their tokens
     cached_attention(const element* k, const element* v, const u8* seen, float* y PARAMETERS) {
@@ -98,20 +85,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int p = 0; p < PIECES; p++) used |= (seen_by[turn][2 * p] | seen_by[turn][2 * p + 1]) << p;
   };
-  auto copy_pieces = [&](element* to, const element* from, int start, u32 which) {
+  auto copy_pieces = [&](element* to, const element* from, int start) {
 #pragma unroll 1
     for (int p = 0; p < PIECES; p++)
-      if (which >> p & 1) copy_piece(to + p * PIECE, from + (u64)piece_of(start + p * 64) * PIECE);
+      if (used >> p & 1) copy_piece(to + p * PIECE, from + (u64)piece_of(start + p * 64) * PIECE);
     end_of_copies();
   };
-#if defined(PROLOGUE)
-  if (t == 0) kept[0] = (const u8*)k, kept[1] = (const u8*)v, renewed[0] = renewed[1] = 0;
-  __syncthreads();
-#endif
-#if defined(EARLY)  // What is seen was known two launches before, and the cache, too, but for its newest tokens, whose
-  look(0);          // pieces are copied again.
-  copy_pieces(keys, k, 0, used);
-  copy_pieces(values, v, 0, used);
+#if defined(EARLY)  // What is seen was known two launches before, and the cache, too, but for its newest tokens: they
+  look(0);          // come with another copy, which finds all else at hand.
+  copy_pieces(keys, k, 0);
+  copy_pieces(values, v, 0);
 #endif
 #if defined(PROLOGUE)
   PROLOGUE(memory, blockIdx.x == 0);
@@ -132,13 +115,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
       look(start);
     if (!used) continue;
-#if defined(EARLY)
-    copy_pieces(keys, k, start, start ? used : used & renewed[0]);
-    copy_pieces(values, v, start, start ? used : used & renewed[1]);
-#else
-    copy_pieces(keys, k, start, used);
-    copy_pieces(values, v, start, used);
-#endif
+    copy_pieces(keys, k, start);
+    copy_pieces(values, v, start);
     wait_for_copies<1>();
     __syncthreads();
     float score[ROWS] = {};

@@ -57,10 +57,6 @@ class CachedAttention:
         return f"h{self.heads},r{self.rows},t{self.tokens},d{self.width}"
 
 
-_NOTES = ("__device__ void note(const void* place);", "#define NOTE(place) note(place)")
-"""Loops before attention tell it what they write to the cache."""
-
-
 def refuse(problem: CachedAttention, arch: Arch) -> str | None:
     if problem.dtype not in ("f16", "f32"):
         return "keys and values are no f16 or f32"
@@ -139,6 +135,6 @@ def cached_attention_plan(
         cluster,
     )
     if prologue is not None:
-        text = prologue.before(text, THREADS, *_NOTES)
+        text = prologue.before(text, THREADS)
     image = compile_source(text, arch, "--fmad=false").image
     return Plan("cached_attention", arch.code, problem.buffers(), (launch,), (image,))

@@ -29,14 +29,13 @@ class Prologue:
     def arguments(self) -> tuple[str, ...]:
         return tuple(f"p{i}" for i in range(len(self.types)))
 
-    def before(self, source: str, threads: int, *lines: str) -> str:
-        """Return the source of a kernel with the prologue before it, and lines before that."""
+    def before(self, source: str, threads: int) -> str:
+        """Return the source of a kernel with the prologue before it."""
         declared = "".join(f", {type} p{i}" for i, type in enumerate(self.types))
         given = "".join(f", {name}" for name in self.arguments)
         places = [f"#define {name.upper()}_AT {at}" for name, at in self.places]
         return "\n".join(
             [
-                *lines,
                 f"#define WIDTH {threads}",
                 f"#define WARPS {threads // 32}",
                 "#define AT_ONCE 4",

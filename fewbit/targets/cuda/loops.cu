@@ -93,9 +93,6 @@ template <class T> DEVICE T sum_of(T a, T b) { return a + b; }
 #ifndef WARPS
 #define WARPS 32
 #endif
-#ifndef NOTE
-#define NOTE(place)  // where a kernel wants to know what loops before it write
-#endif
 #ifndef AT_ONCE
 #define AT_ONCE 16
 #endif

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fewbit.targets.cuda.memory import Memory
 
-_STORE = re.compile(r"^( *)((?:p\d+|\(p\d+ [^=\n]*\))\[[^=\n]*\]) = ", re.MULTILINE)
-"""A line that writes to memory."""
 BLOCK = 256
 """Threads of a block."""
 
@@ -56,19 +53,14 @@ class Nest:
         head = f'extern "C" __global__ void @({parameters}) {{\n'
         return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
 
-    def as_function(self, name: str, whole: bool = False, noted: bool = False) -> str:
+    def as_function(self, name: str, whole: bool = False) -> str:
         """Return the definition of a function of a thread's number and the pointers.
 
-        `whole` is the one that all threads of a block execute together; `noted` tells the kernel
-        around it where it writes.
+        `whole` is the one that all threads of a block execute together.
         """
         parameters = ", ".join(f"{type} p{i}" for i, type in enumerate(self.types))
         head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
-        body = self.whole_body if whole else self.body
-        if noted:
-            body, count = _STORE.subn(r"\1NOTE(&\2);\n\1\2 = ", body)
-            assert count == len(self.written)
-        return f"{head}{body.replace('$', 'thread')}}}\n"
+        return f"{head}{(self.whole_body if whole else self.body).replace('$', 'thread')}}}\n"
 
     @property
     def writes(self) -> list[Memory]:

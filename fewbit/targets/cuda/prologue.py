@@ -199,8 +199,7 @@ class _Writer:
         for nest in sorted(nests, key=lambda nest: _is_last(nest, nests)):
             name = f"@_{len(functions)}"
             whole = bool(nest.whole_body) and _is_local(nest)
-            noted = any(m.buffer in read for m in nest.writes)
-            functions.append(nest.as_function(name, whole, noted))
+            functions.append(nest.as_function(name, whole))
             pointers = [self._pointer(t, m) for t, m in zip(nest.types, nest.pointers, strict=True)]
             call = f"{name}(%, {', '.join(pointers)});"
             if whole:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.base.typed_torch import from_numpy
+from fewbit.base.typed_torch import from_numpy, manual_seed
 from fewbit.kernels.cuda.arch import HOPPER
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.targets.cuda.arena_values import ArenaValues
@@ -45,7 +45,7 @@ class Block(nn.Module):
 
 
 def compile_block(recipe: str, rows: int = 1, **options: Any) -> tuple[Any, fewbit.Program]:
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    manual_seed(0)
     imported = fewbit.import_model(Block(), (torch.zeros(rows, 128),))
     return compile_model(imported, recipe, **options)
 
