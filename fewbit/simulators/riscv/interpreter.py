@@ -305,7 +305,8 @@ class Interpreter:
         r, rd = self.state.registers, i.rd or NOWHERE
 
         def csr() -> None:
-            old = self._read_csr(index, i.imm)
+            reads = i.rd != 0 or not i.mnemonic.startswith("csrrw")
+            old = self._read_csr(index, i.imm) if reads else 0
             operand = i.rs1 if i.mnemonic.endswith("i") else r[i.rs1]
             writes = i.rs1 != 0 or i.mnemonic.startswith("csrrw")
             if writes:

@@ -52,9 +52,9 @@ COMPILED = ("x86_64", "AMD64", "aarch64", "arm64")
 class Machine:
     """A RISC-V processor (IMFD, MiCo's dot products) with `memory_bytes` of memory from `base`.
 
-    The stack begins at the end of memory. Devices are outside of memory. Programs run as machine code where that can be made
-    (`native`), or else in Python, which does the same, slowly. With `lines`, misses of small data
-    caches are counted.
+    The stack begins at the end of memory. Devices are outside of memory. Programs run as machine
+    code where that can be made (`native`), or else in Python, which does the same, slowly. With
+    `lines`, misses of small data caches are counted.
     """
 
     def __init__(
@@ -97,15 +97,18 @@ class Machine:
     def _registers(self) -> Registers:
         return (ctypes.c_uint64 * REGISTERS)() if self.native else [0] * REGISTERS
 
-    def load(self, program: bytes | Executable) -> Executable:
-        """Put a linked program into memory; it takes the place of the one before."""
+    def load(self, program: bytes | Executable, clear: bool = True) -> Executable:
+        """Put a linked program into memory; it takes the place of the one before.
+
+        Memory that begins as zeros is left to the program's own start-up unless `clear`.
+        """
         executable = elf.read(program) if isinstance(program, bytes) else program
         if executable.xlen != self.xlen:
             raise UsageError(f"the program is of RV{executable.xlen}, the machine of RV{self.xlen}")
         self.end = self.state.lowest
         for segment in sorted(executable.segments, key=lambda s: s.executable):
             self.write(segment.address, segment.data)
-            zeros = segment.size - len(segment.data)
+            zeros = segment.size - len(segment.data) if clear else 0
             self.write(segment.address + len(segment.data), bytes(zeros))
         self.symbols = executable.symbols
         self.end, self._entry = executable.end, executable.entry
@@ -178,7 +181,9 @@ class Machine:
         self.state.mstatus = self.state.rounding = self.state.offset = 0
         start = self._code.index(self._entry)
         if start is None:
-            raise SimulationError(f"there is no code at 0x{self._entry:x}, where the program begins")
+            raise SimulationError(
+                f"there is no code at 0x{self._entry:x}, where the program begins"
+            )
         return self._run(start, limit)
 
     def _run(self, start: int, limit: int) -> Execution:

@@ -98,6 +98,10 @@ class StreamCalls(DeviceCalls):
     streams: list[Stream] = field(default_factory=list[Stream])
     issuer: Issuer = field(default_factory=Issuer)
 
+    @property
+    def has_coprocessor(self) -> bool:
+        return bool(self.streams)
+
     def add(self, stream: Stream) -> str:
         """Return the function that sends it."""
         if not self.streams:

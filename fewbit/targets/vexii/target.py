@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbit.base.progress import say
-from fewbit.codegen.bare_metal.processor import CORES, processor_of
+from fewbit.codegen.bare_metal.processor import CORES, DETAILS, processor_of
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
 from fewbit.passes.bare_metal import bare_metal_pipeline
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder
 from fewbit.program.program import Program
+from fewbit.targets.bare_metal.board import BareMetalOptions
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.options import TEXT, Options, option
 from fewbit.targets.target import Request
@@ -53,7 +54,10 @@ class Vexii(Device):
 
     about = "a program for RISC-V with dot products, simulated"
     see = "[VexiiRiscv](vexii.md)"
-    detail, details = "rv64", ("rv64",)
+    detail, details = "rv32imf", tuple(DETAILS)
+    options = BareMetalOptions
+    board = "vexii"
+    """What programs boot on, if nothing else is asked for."""
     views = (
         View(
             "asm",
@@ -66,6 +70,10 @@ class Vexii(Device):
 
     def check(self, request: Request) -> None:
         processor_of(request.target)
+        BareMetalOptions.of(request).board_or(self.board)
+
+    def is_fixed_point(self, name: str) -> bool:
+        return not processor_of(name).floats
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:
         if op.granularity[0] == "group":
@@ -94,7 +102,7 @@ class Vexii(Device):
         return super().compile(program, request, output)
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
-        return write_program(made, program.recipe, request, output, {})
+        return write_program(made, program, request, output, self.board)
 
     def simulator(self, folder: Folder) -> VexiiSimulator:
         return VexiiSimulator(folder)
