@@ -17,6 +17,11 @@ class DeviceCalls(KernelCalls):
     """Calls of functions that instructions or commands of a device are in."""
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """What a core must have, in words."""
+        return ()
+
+    @property
     def has_coprocessor(self) -> bool:
         """Whether it sends commands to a coprocessor, which must be switched on."""
         return False

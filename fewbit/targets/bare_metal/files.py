@@ -20,6 +20,7 @@ from fewbit.program.program import Program
 from fewbit.program.signature import signature_of
 from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.bare_metal.board import Board
+from fewbit.targets.bare_metal.folders import core_folder
 from fewbit.targets.bare_metal.layers import layer_of
 from fewbit.targets.bare_metal.link import link_boot_program
 from fewbit.targets.bare_metal.program import Run
@@ -54,9 +55,12 @@ def boot_files(
     )
     layers = [layer_of(name) for name in made.ctx.get(LayerFunctions).names]
     run = Run(ports, embedded, shapes, layers)
-    has_coprocessor = made.ctx.get(DeviceCalls).has_coprocessor
-    elf = link_boot_program(linked.objects, processor, board, run, has_coprocessor)
-    return {f"{interface.name}.elf": elf}
+    calls = made.ctx.get(DeviceCalls)
+    elf = link_boot_program(linked.objects, processor, board, run, calls.has_coprocessor)
+    return {
+        f"{interface.name}.elf": elf,
+        **core_folder(interface.name, processor, board, calls.needs),
+    }
 
 
 def _refuse_open_sizes(ports: Sequence[Port]) -> None:

@@ -45,13 +45,23 @@ def _commands(folder: Folder, _: Options) -> Seen:
     return list_commands(folder)
 
 
+def _boot(folder: Folder, _: Options) -> Seen:
+    from fewbit.simulators.gemmini.model import Model
+    from fewbit.targets.bare_metal.view import boot_folder
+
+    return boot_folder(folder, Model(read_streams(folder).hardware))
+
+
 class Gemmini(Device):
     """A systolic array of int8 multipliers."""
 
     about = "command streams for Gemmini and a host program, simulated"
     see = "[Gemmini](gemmini.md)"
     detail, details = "8x8", ("8x8",)
-    views = (View("commands", "The commands that an artifact sends, layer by layer.", _commands),)
+    views = (
+        View("commands", "The commands that an artifact sends, layer by layer.", _commands),
+        View("boot", "What the program that boots prints, on the simulator.", _boot),
+    )
     widths = (8,)
     options = BareMetalOptions
     board = "htif"

@@ -61,6 +61,10 @@ class DotCalls(DeviceCalls):
 
     code: Code = field(default_factory=lambda: Code(Processor(32)))
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("MiCo's dot products, custom-0",) if self.stubs else ()
+
     def texts(self) -> list[str]:
         if not self.stubs:
             return []

@@ -49,9 +49,13 @@ def write_program(
     """Write the executable, and `files` beside it; `board` is what it boots on by default."""
     interface, weights = made.ctx.get(Interface), made.ctx.get(WeightImage)
     processor, layers = made.ctx.get(Processor), made.ctx.get(LayerFunctions).names
+    given = BareMetalOptions.of(request)
+    boots = given.board_or(board) if given.bare_metal else None
     options = {"xlen": str(processor.xlen), "layers": ",".join(layers)}
     if processor.floats != "d":
         options["floats"] = processor.floats
+    if boots is not None and boots.uart is not None:
+        options["uart"] = hex(boots.uart.address)
     manifest = Manifest(
         name=interface.name,
         target=request.target,
@@ -69,9 +73,8 @@ def write_program(
     parts = program_objects(made)
     linked = link_executable(parts, FUNCTIONS)
     written: dict[str, Content] = {PROGRAM: linked, **(files or {})}
-    given = BareMetalOptions.of(request)
-    if given.bare_metal:
-        written |= boot_files(made, program, Linked(parts, linked), given.board_or(board))
+    if boots is not None:
+        written |= boot_files(made, program, Linked(parts, linked), boots)
     return write_folder(output, manifest, {**written, **request.files})
 
 

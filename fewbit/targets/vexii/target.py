@@ -49,6 +49,12 @@ def _disassemble(folder: Folder, options: ListingOptions) -> Seen:
     return Seen({"functions": instructions(folder, pattern)}, disassembly(folder, pattern))
 
 
+def _boot(folder: Folder, _: Options) -> Seen:
+    from fewbit.targets.bare_metal.view import boot_folder
+
+    return boot_folder(folder)
+
+
 class Vexii(Device):
     """RISC-V with dot products of few bits."""
 
@@ -65,6 +71,7 @@ class Vexii(Device):
             _disassemble,
             ListingOptions,
         ),
+        View("boot", "What the program that boots prints, on the simulator.", _boot),
     )
     widths = WIDTHS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -39,7 +40,7 @@ def floats() -> Program:
     return fewbit.import_model(net, example_inputs=(torch.randn(1, 12),))
 
 
-def compile_elf(program: Program, target: str, folder: Path, **options: str) -> Path:
+def compile_elf(program: Program, target: str, folder: Path, **options: Any) -> Path:
     artifact = fewbit.compile(
         program, target, folder / "net", name="net", bare_metal=True, **options
     )
