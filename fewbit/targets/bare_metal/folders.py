@@ -18,8 +18,8 @@ The program has its input inside, and what the interpreter says of it. It prints
     agreeing 10                those, and floats that are nearer than 1e-5 of the largest
     of 10                      all elements
 
-and ends with status 0 if all agree, 1 if not, and {TRAPPED} after a trap, of which it prints mcause,
-mepc and mtval. It needs no system, no libraries and nothing of this folder but the one file.
+and ends with status 0 if all agree, 1 if not, and {TRAPPED} after a trap, of which it prints
+mcause, mepc and mtval. It needs no system, no libraries and no other file of this folder.
 """
 
 

@@ -42,7 +42,7 @@ class Run:
     ports: Sequence[Port]
     embedded: Embedded
     shapes: Sequence[tuple[int, ...]]
-    """Of all ports."""
+    """The shapes of all ports."""
     layers: Sequence[str]
     """The layer of each number that a function of the program says when it begins."""
 
