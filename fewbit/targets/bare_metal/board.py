@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fewbit.errors import UsageError
-from fewbit.targets.options import FLAG, TEXT, Options, option
+from fewbit.targets.options import TEXT, BootOptions, option
 
 BASE = 0x8000_0000
 PAGE = 0x1000
@@ -55,14 +55,9 @@ BOARDS = {
 
 
 @dataclass(frozen=True)
-class BareMetalOptions(Options):
+class BareMetalOptions(BootOptions):
     """The options of targets whose programs boot on a core."""
 
-    bare_metal: bool = option(
-        FLAG,
-        "Also a program that boots on a core and checks itself.",
-        see="[cores](cores.md)",
-    )
     base: str | None = option(
         TEXT,
         "Where the memory of the core begins, 0x80000000.",

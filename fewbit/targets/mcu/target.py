@@ -32,7 +32,7 @@ from fewbit.targets.mcu.fit import needs_of, refuse_what_does_not_fit
 from fewbit.targets.mcu.interface import header, run_name
 from fewbit.targets.mcu.library import Library, link_program, make_library
 from fewbit.targets.mcu.pipeline import mcu_pipeline
-from fewbit.targets.options import FLAG, TEXT, Options, option
+from fewbit.targets.options import TEXT, BootOptions, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
@@ -40,14 +40,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class McuOptions(Options):
+class McuOptions(BootOptions):
     """The options of `mcu`."""
 
-    bare_metal: bool = option(
-        FLAG,
-        "Also a program that boots on QEMU's board of the core and checks itself.",
-        see="[microcontrollers](mcu.md#a-program-that-boots)",
-    )
     flash: str | None = option(
         TEXT,
         "Flash that there is, 64k: what does not fit is refused.",
