@@ -44,6 +44,8 @@ BEGIN, END = "<!-- table of benchmarks/onnx_coverage.py -->", "<!-- end of table
 _ULPS = {np.dtype(np.float16): 2.0**-9, np.dtype(ml_dtypes.bfloat16): 2.0**-6}
 _NOISE = 1e-6
 """Absolute differences that the expected outputs of some float32 tests have themselves."""
+LONGEST = 900
+"""Seconds that a test may take, at most."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,13 @@ def run_tests(tests: Sequence[Any], target: str | None = None, jobs: int = 1) ->
         return
     _tests_by_name()  # the processes share what is there before they start
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=200) as pool:
-        yield from pool.imap(partial(_run_named, target=target), [test.name for test in tests])
+        results = pool.imap(partial(_run_named, target=target), [test.name for test in tests])
+        for test in tests:
+            try:
+                yield results.next(timeout=LONGEST)
+            except multiprocessing.TimeoutError as e:
+                message = f"{test.name} takes longer than {LONGEST} s, or has ended its process"
+                raise RuntimeError(message) from e
 
 
 def _run_named(name: str, target: str | None) -> Result:

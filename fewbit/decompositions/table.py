@@ -12,6 +12,7 @@ import torch
 
 from fewbit.decompositions.antialias import antialias_decompositions
 from fewbit.decompositions.convolutions import convolution_decompositions
+from fewbit.decompositions.einsum import einsum_decompositions
 from fewbit.decompositions.embedding_bags import bag_decompositions
 from fewbit.decompositions.masked_writes import masked_write_decompositions
 from fewbit.decompositions.masks import mask_decompositions
@@ -47,6 +48,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
+        **einsum_decompositions(),
         **scalar_decompositions(),
         **selection_decompositions(),
         **mask_decompositions(),

@@ -65,12 +65,17 @@ def jit_machine(isa: Isa, opt: int = 3) -> TargetMachine:
 
 
 def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
-    """Parse a module of LLVM's; only those of one context can be linked with each other."""
+    """Parse a module of LLVM's; only those of one context can be linked with each other.
+
+    A context ends with its modules in it. When both are garbage at once, Python may end it before
+    them, so that a module with a context must not end by itself.
+    """
     from llvmlite import binding
 
     _initialize()
     try:
         module = binding.parse_assembly(text, context)
+        module._owned = context is not None  # pyright: ignore[reportPrivateUsage]
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()

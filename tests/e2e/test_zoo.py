@@ -37,6 +37,7 @@ from fewbit.passes.pipelines import LOWER_MICO
 from fewbit.program.program import Program
 from fewbit.quant import prepare_qat, quantizable_layers, set_exact
 from fewbit.quant.quantize import quantize
+from tests.e2e.own_error import assert_rounds_alike
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
 MIXED = ("w8a8", "w6a8", "w4a8", "w3a6", "w1.58a8")
@@ -172,7 +173,7 @@ def test_agreement(name: str) -> None:
     arrays = [tensor.numpy() for tensor in x]
     with torch.no_grad():
         float_output = model(*x).numpy()
-    assert relative(program.run(*arrays)[0], float_output) < 1e-5
+    assert_rounds_alike(name, arrays, program.run(*arrays)[0], float_output)
     for recipe in ("w8a8", "w4a8", mixed(model)):
         exact = set_exact(prepare_qat(model, recipe))
         with torch.no_grad(), SameFloats():

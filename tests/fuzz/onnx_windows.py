@@ -22,14 +22,18 @@ def odd_pool(g: Graph) -> None:
     kernel = _drawn(g, spatial, 1, 6)
     given: dict[str, Any] = {"kernel_shape": kernel, "strides": _drawn(g, spatial, 1, 4)}
     given["auto_pad"] = g.choice(SAME)
-    if given["auto_pad"] == "VALID" and any(map(gt, kernel, x.shape[2:])):
-        return  # of no elements, or of one, as one reads the rule
+    room = list(x.shape[2:])
     if given["auto_pad"] == "NOTSET":
-        given["pads"] = [int(g.rng.integers(k)) for k in kernel * 2]
+        given["pads"] = pads = [int(g.rng.integers(k)) for k in kernel * 2]
         given["ceil_mode"] = int(g.rng.integers(2))
+        room = [sum(sizes) for sizes in zip(room, pads[:spatial], pads[spatial:], strict=True)]
     kind = g.choice(("MaxPool", "AveragePool", "LpPool"))
     if kind == "MaxPool" and given["auto_pad"] == "NOTSET":
         given["dilations"] = _drawn(g, spatial, 1, 3)
+    steps = given.get("dilations", [1] * spatial)
+    reach = [step * (size - 1) + 1 for step, size in zip(steps, kernel, strict=True)]
+    if given["auto_pad"] in ("VALID", "NOTSET") and any(map(gt, reach, room)):
+        return  # of no elements, or of one, as one reads the rule
     g.add(kind, [x], **given)
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from torch._ops import OpOverload
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
@@ -25,10 +26,10 @@ from fewbit.base.typed_torch import named_modules
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.frontends.layers import find_layers
-from fewbit.frontends.torch.capture import capture, decompose, export, quiet
+from fewbit.frontends.torch.capture import capture, decompose, export, quiet, take_apart
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
-from fewbit.frontends.torch.islands import Islands, check_types
+from fewbit.frontends.torch.islands import Islands, UnloweredError, check_types
 from fewbit.frontends.torch.open_dims import warn_of_fixed
 from fewbit.frontends.torch.sizes import size_assertions, take_guards
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
@@ -148,6 +149,9 @@ class _Import:
         self.first_names = first_names or {}
         self.guards = take_guards(exported.graph_module)
         rename_modules(exported.graph, self.first_names)
+        self._read_signature()
+
+    def _read_signature(self) -> None:
         self.store = WeightStore()
         self.constants: list[mico.ConstantOp] = []
         self.weights: dict[Node, str] = {}
@@ -195,6 +199,22 @@ class _Import:
         return self.store.ref(name)
 
     def program(self) -> Program:
+        """The program; ops that torch-mlir cannot lower are taken apart as torch does by itself."""
+        tried: set[OpOverload] = set()
+        first: UnloweredError | None = None
+        while True:
+            try:
+                return self._program()
+            except UnloweredError as e:
+                first = first or e
+                apart = take_apart(self.exported, e.ops - tried)
+                if apart is None:
+                    raise e if e.ops <= first.ops else first from None
+                tried |= e.ops
+                self.exported = apart
+                self._read_signature()
+
+    def _program(self) -> Program:
         check_types(self.exported.graph)
         islands = Islands()
         subgraphs: list[graph.SubgraphOp] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from fewbit.base.files import PathLike
@@ -129,7 +130,24 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
 
     Weights that are computed from parameters alone are parameters after it.
     """
-    table = decomposition_table()
+    return _decompose(program, decomposition_table())
+
+
+def take_apart(program: ExportedProgram, ops: Iterable[OpOverload]) -> ExportedProgram | None:
+    """Without some more ops, in terms of others as torch defines them; None where it does not."""
+    from torch._decomp import decomposition_table as functions
+
+    known = {op: functions[op] for op in ops if op in functions}
+    if not known:
+        return None
+    try:
+        with quiet():
+            return _decompose(program, {**decomposition_table(), **known})
+    except Error:
+        return None
+
+
+def _decompose(program: ExportedProgram, table: Any) -> ExportedProgram:
     try:
         folded: Any = fold_weights(program)
         with sizes_of_any_kind():

@@ -55,6 +55,15 @@ PIPELINE = """builtin.module(
   func.func(torch-finalizing-backend-type-conversion))"""
 
 
+class UnloweredError(UnsupportedError):
+    """Ops of ATen that torch-mlir cannot lower."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        error = unsupported_error(nodes)
+        super().__init__(error.what, hint=error.hint)
+        self.ops = frozenset(node.target for node in nodes if isinstance(node.target, OpOverload))
+
+
 class Islands:
     """The functions that one import needs."""
 
@@ -89,10 +98,10 @@ class Islands:
             function.detach()
         return functions
 
-    def _unsupported(self) -> UnsupportedError:
+    def _unsupported(self) -> UnloweredError:
         groups = self._nodes.items()
         bad = [nodes for name, nodes in groups if _lower({name: nodes[0]}) is None]
-        return unsupported_error([node for nodes in bad for node in nodes])
+        return UnloweredError([node for nodes in bad for node in nodes])
 
 
 def _drop_unknown_flags(function: FuncOp) -> None:

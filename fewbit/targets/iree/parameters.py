@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StringAttr,
     TensorType,
+    UnregisteredOp,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -32,6 +33,8 @@ from fewbit.program.artifact import Constant
 from fewbit.program.program import Program
 from fewbit.program.tensor_file import Array, raw_bytes
 
+CASTS = "tensor.bitcast", "flow.tensor.bitcast"
+"""What only gives packed weights another sign, ours and IREE's."""
 SCOPE = "model"
 """Under which a program asks for its parameters."""
 IN_TEXT = 256
@@ -116,12 +119,17 @@ def _signless(type: TensorType[Attribute]) -> TensorType[Attribute]:
     return type
 
 
+def _name_of(op: Operation) -> str:
+    """Return an op's name, if it is one of IREE's own, too."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
 def _replace(old: SSAValue, new: SSAValue) -> None:
     """Replace a value; where it is only cast to another sign, read it as that at once."""
     if old.type != new.type:
         for use in list(old.uses):
             cast_op = use.operation
-            assert cast_op.name == "tensor.bitcast", "only packed weights are unsigned"
+            assert _name_of(cast_op) in CASTS, "only packed weights are unsigned"
             cast_op.results[0].replace_all_uses_with(new)
             Rewriter.erase_op(cast_op)
     old.replace_all_uses_with(new)

@@ -24,6 +24,9 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   the reduction is one of nothing, and what nothing reads of a dispatch it puts on the stack, which
   does not hold a tensor of open or large size. So such truth values are complete before they are
   reduced.
+- **Gathered elements that are reduced.** Where IREE finds out that all indices of a reduced loop
+  are one (`i % 1`), the reduction is one of nothing, too. So what is gathered, of open or large
+  size, is complete before it is reduced.
 - **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
@@ -103,6 +106,8 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(_loose_slices(each.inputs))
                 apart |= dict.fromkeys(_pooled_elements(each))
                 apart |= dict.fromkeys(_unbounded_truths(each))
+                for value in each.inputs:
+                    apart |= dict.fromkeys(_unbounded_gathers(value))
             elif isinstance(each, tensor.ExtractOp):
                 apart |= dict.fromkeys(_loose_slices([each.tensor]))
             elif isinstance(each, scf.ForOp | scf.WhileOp):
@@ -153,10 +158,26 @@ def _pooled_elements(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
 def _unbounded_truths(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
     """Yield what is computed, of open or large size, and reduced to truth values."""
     if any(element_type(result.type) == i1 for result in op.results):
-        for value in op.inputs:
-            sizes = _sizes(value)
-            if _is_computed(value) and (DYNAMIC_INDEX in sizes or prod(sizes) > STACK):
-                yield value
+        yield from (value for value in op.inputs if _is_computed(value) and _is_unbounded(value))
+
+
+def _unbounded_gathers(value: SSAValue) -> Iterator[SSAValue]:
+    """Yield what is gathered, of open or large size, behind elementwise ops and reshapes."""
+    value = _before_reshapes(value)
+    op = value.owner
+    if not isinstance(op, LinalgStructuredOperation) or _reduces(op):
+        return
+    if any(isinstance(each, tensor.ExtractOp) for each in op.walk()) and _is_unbounded(value):
+        yield value
+        return
+    for each in op.inputs:
+        yield from _unbounded_gathers(each)
+
+
+def _is_unbounded(value: SSAValue) -> bool:
+    """Tell whether a tensor may be larger than the stack."""
+    sizes = _sizes(value)
+    return DYNAMIC_INDEX in sizes or prod(sizes) > STACK
 
 
 def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:

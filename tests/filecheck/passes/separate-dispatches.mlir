@@ -303,3 +303,42 @@ func.func @truths(%x: tensor<?xi1>, %y: tensor<4xi1>, %f: tensor<i1>) -> (tensor
   } -> tensor<i1>
   func.return %any, %of_four : tensor<i1>, tensor<i1>
 }
+
+// What is gathered, of open size, is complete before it is reduced, also behind an elementwise op.
+// CHECK-LABEL: func.func @gathers_to_reduce
+// CHECK:         %[[OPEN:.*]] = linalg.generic {{.*}} ins(%i : tensor<?xindex>)
+// CHECK:         tensor.extract
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[OPEN]])
+// CHECK:         %[[KNOWN:.*]] = "flow.tensor.tie_shape"(%[[WHOLE]]
+// CHECK:         linalg.generic {{.*}}["parallel"]} ins(%[[KNOWN]]
+// CHECK:         linalg.generic {{.*}}["reduction"]}
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         func.return
+func.func @gathers_to_reduce(%x: tensor<8xf32>, %i: tensor<?xindex>, %j: tensor<4xindex>, %out: tensor<?xf32>, %four: tensor<4xf32>, %f: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %open = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%i : tensor<?xindex>) outs(%out : tensor<?xf32>) {
+  ^bb0(%a: index, %b: f32):
+    %c = tensor.extract %x[%a] : tensor<8xf32>
+    linalg.yield %c : f32
+  } -> tensor<?xf32>
+  %negated = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%open : tensor<?xf32>) outs(%out : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.negf %a : f32
+    linalg.yield %c : f32
+  } -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%negated : tensor<?xf32>) outs(%f : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<f32>
+  %few = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%j : tensor<4xindex>) outs(%four : tensor<4xf32>) {
+  ^bb0(%a: index, %b: f32):
+    %c = tensor.extract %x[%a] : tensor<8xf32>
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %of_few = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%few : tensor<4xf32>) outs(%f : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<f32>
+  func.return %sum, %of_few : tensor<f32>, tensor<f32>
+}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from fewbit.errors import PassError
@@ -49,3 +52,24 @@ def test_only_public_functions_are_seen() -> None:
 def test_what_llvm_does_not_take_is_reported() -> None:
     with pytest.raises(PassError, match=r"LLVM does not take the program.*expected"):
         parse_ir("define void @f( { ret void }")
+
+
+GARBAGE = """
+import gc
+from llvmlite import binding
+from fewbit.toolchain.objects import parse_ir
+gc.disable()
+for _ in range(200):
+    context = binding.create_context()
+    module = parse_ir("define i32 @f() { ret i32 1 }", context)
+    first, second = [context], [module]
+    first += [first, second]
+    second += [second, first]
+    del context, module, first, second
+    gc.collect()
+"""
+"""Python ends contexts before their modules here."""
+
+
+def test_contexts_and_modules_end_in_any_order() -> None:
+    subprocess.run([sys.executable, "-c", GARBAGE], check=True, timeout=120)
