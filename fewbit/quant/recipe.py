@@ -30,6 +30,7 @@ from fewbit.base.files import PathLike, replacing_file
 from fewbit.errors import Error, Place, UsageError
 from fewbit.numerics import WidthLike
 from fewbit.passes.graph.names import REGEX_PREFIX, NamePattern
+from fewbit.quant.attention_scheme import AttentionScheme
 from fewbit.quant.cache_scheme import CacheScheme
 from fewbit.quant.recipe_text import (
     SUFFIXES,
@@ -45,8 +46,8 @@ from fewbit.quant.scheme import LayerScheme, SchemeLike, read_width
 __all__ = ["LayerScheme", "Recipe", "RecipeLike", "SchemeLike"]
 
 _FLOAT = LayerScheme()
-_FIELDS = ("version", "default", "layers", "order", "cache")
-_CACHE = "cache"
+_FIELDS = ("version", "default", "layers", "order", "cache", "attention")
+_CACHE, _ATTENTION = "cache", "attention"
 _MICO_TERNARY = 1.5
 
 
@@ -54,7 +55,12 @@ def _read_cache(value: object) -> object:
     return CacheScheme.of(value) if isinstance(value, str) else value
 
 
+def _read_attention(value: object) -> object:
+    return AttentionScheme.of(value) if isinstance(value, str) else value
+
+
 _Cache: TypeAlias = Annotated[CacheScheme | None, BeforeValidator(_read_cache)]
+_Attention: TypeAlias = Annotated[AttentionScheme | None, BeforeValidator(_read_attention)]
 
 
 class Recipe(BaseModel):
@@ -62,7 +68,8 @@ class Recipe(BaseModel):
 
     For a layer the exact name wins, then the nearest module above it that is named, then the
     first `re:` pattern that matches, then the default. `cache` is what a language model keeps keys
-    and values as; None leaves that open.
+    and values as, `attention` how queries, keys, values and scores are rounded; None leaves that
+    open.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +79,7 @@ class Recipe(BaseModel):
     layers: dict[str, LayerScheme] = {}
     order: tuple[LayerScheme, ...] | None = None
     cache: _Cache = None
+    attention: _Attention = None
 
     @staticmethod
     def of(value: RecipeLike) -> Recipe:
@@ -161,9 +169,14 @@ class Recipe(BaseModel):
         if self.order is not None or not all(_in_text(name) for name in self.layers):
             return self.model_dump_json()
         exceptions = [f"{name}={scheme}" for name, scheme in self.layers.items()]
-        if self.cache is not None:
-            exceptions.append(f"{_CACHE}={self.cache}")
+        exceptions += [f"{name}={scheme}" for name, scheme in self._others.items()]
         return ",".join([str(self.default), *exceptions])
+
+    @property
+    def _others(self) -> dict[str, str]:
+        """The schemes of what is no layer."""
+        given = {_CACHE: self.cache, _ATTENTION: self.attention}
+        return {name: str(scheme) for name, scheme in given.items() if scheme is not None}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and str(self) == str(other)
@@ -174,8 +187,7 @@ class Recipe(BaseModel):
     @model_serializer
     def _serialize(self) -> dict[str, Any]:
         data: dict[str, Any] = {"version": self.version}
-        if self.cache is not None:
-            data[_CACHE] = str(self.cache)
+        data |= self._others
         if self.order is not None:
             return data | {"order": [str(scheme) for scheme in self.order]}
         data["default"] = str(self.default)
@@ -221,11 +233,15 @@ def _from_text(text: str) -> Recipe:
     default, *exceptions = text.split(",")
     layers: dict[str, LayerScheme] = {}
     cache: CacheScheme | None = None
+    attention: AttentionScheme | None = None
     for exception in exceptions:
         name, equals, scheme = exception.rpartition("=")
         name = name.strip()
         if name == _CACHE and cache is None and CacheScheme.is_one(scheme):
             cache = CacheScheme.of(scheme)
+            continue
+        if name == _ATTENTION and attention is None and AttentionScheme.is_one(scheme):
+            attention = AttentionScheme.of(scheme)
             continue
         if not equals or name in layers:
             problem = "is given twice" if equals else "is not 'name=scheme'"
@@ -234,7 +250,7 @@ def _from_text(text: str) -> Recipe:
                 hint="write the default and then the exceptions: 'w8a8,fc1=w4a8'",
             )
         layers[name] = _scheme(scheme, Place(layer=name))
-    return Recipe(default=LayerScheme.of(default), layers=layers, cache=cache)
+    return Recipe(default=LayerScheme.of(default), layers=layers, cache=cache, attention=attention)
 
 
 def _in_text(name: str) -> bool:
@@ -281,6 +297,8 @@ def _from_mapping(data: Mapping[str, Any], source: Source) -> Recipe:
         fields["order"] = _schemes(order, source.place("order"))
     if data.get(_CACHE) is not None:
         fields[_CACHE] = _cache(data[_CACHE], source.place(_CACHE))
+    if data.get(_ATTENTION) is not None:
+        fields[_ATTENTION] = _attention(data[_ATTENTION], source.place(_ATTENTION))
     try:
         return Recipe(**fields)
     except Error as error:
@@ -292,6 +310,15 @@ def _cache(value: Any, place: Place) -> CacheScheme:
         raise UsageError("'cache' is a text, such as 'q8'", place=place)
     try:
         return CacheScheme.of(value)
+    except Error as error:
+        raise error.at(**vars(place)) from None
+
+
+def _attention(value: Any, place: Place) -> AttentionScheme:
+    if not isinstance(value, str | AttentionScheme):
+        raise UsageError("'attention' is a text, such as 'q8k8'", place=place)
+    try:
+        return AttentionScheme.of(value)
     except Error as error:
         raise error.at(**vars(place)) from None
 

@@ -98,7 +98,8 @@ class Vexii(Device):
         return (2 if is_padded and act == 1 else act), weight
 
     def pipeline(self, request: Request) -> Pipeline:
-        return bare_metal_pipeline(processor_of(request.target or "vexii").xlen, "call-dots")
+        xlen = processor_of(request.target or "vexii").xlen
+        return bare_metal_pipeline(xlen, "call-dots", "call-dot-contractions")
 
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return bare_metal_facts(program, request.name, processor_of(request.target))
