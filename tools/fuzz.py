@@ -51,6 +51,7 @@ def main() -> int:
     parser.add_argument("--kinds", default="onnx,torch")
     parser.add_argument("--targets", default="cpu,iree-cpu")
     parser.add_argument("--recipe", default=None)
+    parser.add_argument("--no-reduce", action="store_true", help="Only report what fails.")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,8 @@ def main() -> int:
                     failed = True
                     bad.append(f"{kind} {seed} on {target}: {failure}")
                     print(bad[-1].splitlines()[0], flush=True)
-                    _reduce(path, case, failure)
+                    if not given.no_reduce:
+                        _reduce(path, case, failure)
                 if not failed:
                     path.unlink()
     print(f"{tries} tries from seed {given.seed}: {len(bad)} bad, {refused.total()} refused")

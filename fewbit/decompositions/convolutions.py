@@ -18,6 +18,7 @@ from torch.nn import functional as F  # noqa: N812
 aten = torch.ops.aten
 
 _CONVOLVE: dict[int, Any] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+_TRANSPOSED: dict[int, Any] = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
 def convolution_decompositions() -> dict[Any, Callable[..., Any]]:
@@ -101,7 +102,7 @@ def _conv_transpose(
     rank = weight.ndim - 2
     if x.ndim == rank + 1:
         given = (stride, padding, output_padding, groups, dilation)
-        return _conv_transpose(x[None], weight, bias, *given)[0]
+        return _TRANSPOSED[rank](x[None], weight, bias, *given)[0]
     steps, dilations = _each(stride, rank), _each(dilation, rank)
     if any(s > 1 and d > 1 for s, d in zip(steps, dilations, strict=True)):
         return NotImplemented

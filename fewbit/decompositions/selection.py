@@ -22,6 +22,8 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.kthvalue.default: _kth_value,
         aten.median.dim: _median,
         aten.median.default: _median_of_all,
+        aten.nanmedian.dim: _median_without_nan,
+        aten.nanmedian.default: _median_of_all_without_nan,
         aten.mode.default: _mode,
         aten.cummax.default: _cumulative(torch.ge),
         aten.cummin.default: _cumulative(torch.le),
@@ -68,6 +70,21 @@ def _median_of_all(x: Tensor) -> Any:
     if not is_static(x.numel()) or x.numel() == 0:
         return NotImplemented
     return _median(x.reshape([-1]), 0)[0]
+
+
+def _median_without_nan(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower one of two, of what is no NaN; sorting puts NaN last."""
+    values, places = torch.sort(x, dim)
+    count = (~torch.isnan(x)).sum(dim, True)
+    middle = torch.div(count - 1, 2, rounding_mode="floor").clamp(min=0)
+    value, place = values.gather(dim, middle), places.gather(dim, middle)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _median_of_all_without_nan(x: Tensor) -> Any:
+    if not is_static(x.numel()) or x.numel() == 0:
+        return NotImplemented
+    return _median_without_nan(x.reshape([-1]), 0)[0]
 
 
 def _mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ from fewbit.decompositions.recurrent import recurrent_decompositions
 from fewbit.decompositions.scalars import scalar_decompositions
 from fewbit.decompositions.selection import selection_decompositions
 from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.strides import stride_decompositions
 from fewbit.decompositions.suppression import suppression_decompositions
 from fewbit.decompositions.uneven_windows import window_decompositions
 from fewbit.decompositions.unique import unique_decompositions
@@ -43,14 +44,15 @@ _WINDOWS = {
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
     windows = window_decompositions()
     averages = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default)
-    return {
+    scalars = scalar_decompositions()
+    own = {
         **wide_reductions(),
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
         **einsum_decompositions(),
-        **scalar_decompositions(),
         **selection_decompositions(),
+        **stride_decompositions(),
         **mask_decompositions(),
         **masked_write_decompositions(),
         **unique_decompositions(),
@@ -92,6 +94,16 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.slice_scatter.default: _as_written(aten.slice_scatter.default),
         aten.where.self: _where,
     }
+    return own | {op: _either(own[op], scalars[op]) if op in own else scalars[op] for op in scalars}
+
+
+def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """Take an op of a scalar apart in the second way, of other tensors in the first."""
+
+    def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return (first if x.ndim > 0 else second)(x, *args, **kwargs)
+
+    return decompose
 
 
 def _as_batch(op: Any, moved: int) -> Callable[..., Any]:

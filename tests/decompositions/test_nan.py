@@ -37,6 +37,11 @@ FUNCTIONS = {
     "roots": lambda x: (torch.sqrt(x), torch.rsqrt(x), torch.log(x)),
     "fmod": lambda x: torch.fmod(x, 0.75),
     "nan_to_num": torch.nan_to_num,
+    "equals_itself": lambda x: (x == x, x.eq(x).sum(), torch.where(x == x, x, 0.0)),
+    "is_finite": torch.isfinite,
+    "places": lambda x: (x.argmax(), x.argmin(), x[2:].argmax(), x.max(0)[1], x.min(0)[1]),
+    "first_places": lambda x: (torch.stack([x, -x]) * x[1]).argmax(1),
+    "median": lambda x: (x.nanmedian(), x.median()),
 }
 
 

@@ -32,6 +32,7 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.idle_casts import skip_idle_casts
+from fewbit.frontends.torch.nan_order import tell_nan
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settle
@@ -159,6 +160,7 @@ def _decompose(program: ExportedProgram, table: Any) -> ExportedProgram:
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             decomposed.graph.erase_node(node)
+    tell_nan(decomposed.graph)
     rewrite_complex(decomposed)
     rewrite_unsigned(decomposed)
     decomposed.graph.eliminate_dead_code()

@@ -182,7 +182,8 @@ def _hold(b: Builder, node: Node, held: dict[Node, Node]) -> None:
         result = _convert(b, args[0], value.dtype, limit)
     else:
         result = b.call(node.target, *args, **kwargs)
-        if limit and name not in _MOVES and node.target is not operator.getitem:
+        moves = name in _MOVES or node.target is operator.getitem
+        if limit and isinstance(value, Tensor) and not moves:
             result = b.call(torch.ops.aten.bitwise_and.Scalar, result, limit)
     wanted = _without_sign(value)
     if isinstance(value, Tensor) and result.meta["val"].dtype is not wanted:
