@@ -1,9 +1,9 @@
 """The way of a program to a bare-metal executable: the native one, for one thread.
 
 What differs: integer matmuls call functions with dot instructions, all other ops are loops; sizes
-have the processor's own width, or 64-bit arithmetic in pairs of registers would be everywhere; parts
-that repeat are not shared, because what is called knows its constants; and there is nothing that a
-system provides.
+have the processor's own width, or 64-bit arithmetic in pairs of registers would be everywhere;
+parts that repeat are not shared, because what is called knows its constants; and there is nothing
+that a system provides.
 """
 
 from __future__ import annotations
