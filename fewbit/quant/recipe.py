@@ -48,6 +48,11 @@ __all__ = ["LayerScheme", "Recipe", "RecipeLike", "SchemeLike"]
 _FLOAT = LayerScheme()
 _FIELDS = ("version", "default", "layers", "order", "cache", "attention")
 _CACHE, _ATTENTION = "cache", "attention"
+_BESIDE: dict[str, tuple[type[CacheScheme] | type[AttentionScheme], str]] = {
+    _CACHE: (CacheScheme, "q8"),
+    _ATTENTION: (AttentionScheme, "q8k8"),
+}
+"""Schemes of what is no layer, with an example of each."""
 _MICO_TERNARY = 1.5
 
 
@@ -232,16 +237,12 @@ def _from_text(text: str) -> Recipe:
     """`w8a8`, or `w8a8,fc1=w4a8,re:conv.*=w6a8`: the default, then exceptions."""
     default, *exceptions = text.split(",")
     layers: dict[str, LayerScheme] = {}
-    cache: CacheScheme | None = None
-    attention: AttentionScheme | None = None
+    beside: dict[str, Any] = {}
     for exception in exceptions:
         name, equals, scheme = exception.rpartition("=")
         name = name.strip()
-        if name == _CACHE and cache is None and CacheScheme.is_one(scheme):
-            cache = CacheScheme.of(scheme)
-            continue
-        if name == _ATTENTION and attention is None and AttentionScheme.is_one(scheme):
-            attention = AttentionScheme.of(scheme)
+        if name in _BESIDE and name not in beside and _BESIDE[name][0].is_one(scheme):
+            beside[name] = _BESIDE[name][0].of(scheme)
             continue
         if not equals or name in layers:
             problem = "is given twice" if equals else "is not 'name=scheme'"
@@ -250,7 +251,7 @@ def _from_text(text: str) -> Recipe:
                 hint="write the default and then the exceptions: 'w8a8,fc1=w4a8'",
             )
         layers[name] = _scheme(scheme, Place(layer=name))
-    return Recipe(default=LayerScheme.of(default), layers=layers, cache=cache, attention=attention)
+    return Recipe(default=LayerScheme.of(default), layers=layers, **beside)
 
 
 def _in_text(name: str) -> bool:
@@ -295,30 +296,25 @@ def _from_mapping(data: Mapping[str, Any], source: Source) -> Recipe:
     }
     if order is not None:
         fields["order"] = _schemes(order, source.place("order"))
-    if data.get(_CACHE) is not None:
-        fields[_CACHE] = _cache(data[_CACHE], source.place(_CACHE))
-    if data.get(_ATTENTION) is not None:
-        fields[_ATTENTION] = _attention(data[_ATTENTION], source.place(_ATTENTION))
+    given = {name: data.get(name) for name in _BESIDE}
+    fields |= {
+        name: _beside(name, value, source.place(name))
+        for name, value in given.items()
+        if value is not None
+    }
     try:
         return Recipe(**fields)
     except Error as error:
         raise error.at(file=source.file) from None
 
 
-def _cache(value: Any, place: Place) -> CacheScheme:
-    if not isinstance(value, str | CacheScheme):
-        raise UsageError("'cache' is a text, such as 'q8'", place=place)
+def _beside(name: str, value: Any, place: Place) -> CacheScheme | AttentionScheme:
+    """Return the scheme of what is no layer."""
+    kind, example = _BESIDE[name]
+    if not isinstance(value, str | kind):
+        raise UsageError(f"'{name}' is a text, such as '{example}'", place=place)
     try:
-        return CacheScheme.of(value)
-    except Error as error:
-        raise error.at(**vars(place)) from None
-
-
-def _attention(value: Any, place: Place) -> AttentionScheme:
-    if not isinstance(value, str | AttentionScheme):
-        raise UsageError("'attention' is a text, such as 'q8k8'", place=place)
-    try:
-        return AttentionScheme.of(value)
+        return kind.of(cast(Any, value))
     except Error as error:
         raise error.at(**vars(place)) from None
 
