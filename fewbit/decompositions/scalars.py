@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_map, tree_map_only
 
 aten = torch.ops.aten
 _ALONG = (
@@ -28,6 +28,9 @@ _ALONG = (
     aten.kthvalue.default,
     aten.sort.default,
     aten.topk.default,
+    aten.argmax.default,
+    aten.argmin.default,
+    aten.gather.default,
     aten.var.correction,
     aten.var_mean.correction,
 )
@@ -42,10 +45,14 @@ def _as_row(op: Any) -> Callable[..., Any]:
     def decompose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.ndim > 0:
             return NotImplemented
-        results = op(x.reshape([1]), *args, **kwargs)
-        return tree_map(_only, results)
+        rows = tree_map_only(torch.Tensor, _row, args)
+        return tree_map(_only, op(_row(x), *rows, **kwargs))
 
     return decompose
+
+
+def _row(scalar: torch.Tensor) -> torch.Tensor:
+    return scalar.reshape([1])
 
 
 def _only(row: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ A decomposition that gives `NotImplemented` leaves the op whole, so each is for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import pi
 from typing import Any, cast
 
 import torch
@@ -64,6 +65,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.avg_pool3d.default: _average(aten.avg_pool3d.default, 3),
         aten.amax.default: _extreme_of_scalar,
         aten.amin.default: _extreme_of_scalar,
+        aten.angle.default: _angle,
+        aten.signbit.default: _signbit,
         aten.clamp.default: _clamp,
         aten.clamp.Tensor: _clamp,
         aten.clamp_min.default: _clamp,
@@ -153,6 +156,21 @@ def _select_scatter(x: torch.Tensor, src: torch.Tensor, dim: int, index: int) ->
 def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest or least element of a tensor without dimensions is its own."""
     return x.clone() if x.ndim == 0 else NotImplemented
+
+
+def _signbit(x: torch.Tensor) -> torch.Tensor:
+    """What is below zero, and the zero that divides one to minus infinity."""
+    return (x < 0) | ((x == 0) & (x.reciprocal() < 0)) if x.is_floating_point() else x < 0
+
+
+def _angle(x: torch.Tensor) -> Any:
+    """Half a turn for numbers below zero; NaN stays."""
+    if x.is_complex():
+        return NotImplemented
+    dtype: torch.dtype = cast(Any, torch).result_type(x, 1.0)
+    zero = torch.zeros_like(x, dtype=dtype)
+    half = torch.where(x < 0, torch.full_like(zero, pi), zero)
+    return torch.where(x != x, x.to(dtype), half)
 
 
 def _choose(wins: Callable[..., torch.Tensor]) -> Callable[..., Any]:

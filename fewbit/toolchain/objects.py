@@ -75,7 +75,7 @@ def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
     _initialize()
     try:
         module = binding.parse_assembly(text, context)
-        module._owned = context is not None  # pyright: ignore[reportPrivateUsage]
+        vars(module)["_owned"] = context is not None
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()

@@ -41,6 +41,7 @@ FUNCTIONS = {
     "is_finite": torch.isfinite,
     "places": lambda x: (x.argmax(), x.argmin(), x[2:].argmax(), x.max(0)[1], x.min(0)[1]),
     "first_places": lambda x: (torch.stack([x, -x]) * x[1]).argmax(1),
+    "angle": lambda x: (torch.angle(x), torch.signbit(-(x[2:] - 2))),
     "median": lambda x: (x.nanmedian(), x.median()),
 }
 

@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Tensor], Tensor], tuple[int, ...]]] = {
     "diagonals": (lambda x: torch.diagonal_scatter(x, x[:, :, 1], -1, 2, 0), (3, 3, 4)),
     "scalar": (lambda x: x.max(0)[0] + x.cumsum(0) + x.topk(1)[0] + x.median(0)[0], ()),
     "products": (lambda x: x.cumprod(0) + x.sort()[0] + x.nanmedian(), ()),
+    "places": (lambda x: x.argmax(0) + x.gather(0, x.argmin(0)), ()),
     "one_sample": (lambda x: F.conv_transpose1d(x, x[:, :2, None] + x[0, :3], stride=2), (3, 5)),
     "spread_out": (
         lambda x: F.conv_transpose1d(x, x[:, None, :3] + x[0, 0], stride=2, dilation=2),

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from torch._ops import OpOverload
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
@@ -200,7 +199,7 @@ class _Import:
 
     def program(self) -> Program:
         """The program; ops that torch-mlir cannot lower are taken apart as torch does by itself."""
-        tried: set[OpOverload] = set()
+        tried = set[Any]()
         first: UnloweredError | None = None
         while True:
             try:

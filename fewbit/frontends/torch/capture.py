@@ -13,11 +13,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from fewbit.base.files import PathLike
@@ -134,10 +133,11 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     return _decompose(program, decomposition_table())
 
 
-def take_apart(program: ExportedProgram, ops: Iterable[OpOverload]) -> ExportedProgram | None:
+def take_apart(program: ExportedProgram, ops: Iterable[Any]) -> ExportedProgram | None:
     """Without some more ops, in terms of others as torch defines them; None where it does not."""
-    from torch._decomp import decomposition_table as functions
+    from torch import _decomp
 
+    functions: dict[Any, Any] = cast(Any, _decomp).decomposition_table
     known = {op: functions[op] for op in ops if op in functions}
     if not known:
         return None

@@ -61,7 +61,7 @@ class UnloweredError(UnsupportedError):
     def __init__(self, nodes: Sequence[Node]) -> None:
         error = unsupported_error(nodes)
         super().__init__(error.what, hint=error.hint)
-        self.ops = frozenset(node.target for node in nodes if isinstance(node.target, OpOverload))
+        self.ops: frozenset[Any] = frozenset(node.target for node in nodes)
 
 
 class Islands:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 import fewbit
 from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import UnsupportedError
+
+special: Any = torch.special
 
 
 class Function(nn.Module):
@@ -38,7 +41,7 @@ def norms_bounded(x: Tensor) -> Tensor:
 def updated_in_place(x: Tensor) -> Tensor:
     y = x.clone()
     y[1].addmv_(x.T, x[:, 0])
-    return y + torch.special.xlog1py(x, x.abs())
+    return y + special.xlog1py(x, x.abs())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_ops_are_taken_apart(function: Callable[[Tensor], Tensor]) -> None:
 
 
 def test_what_cannot_be_taken_apart_is_named_as_the_model_has_it() -> None:
-    model = Function(lambda x: torch.addmv(x[0], x.T, torch.special.i0e(x[:, 0])))
+    model = Function(lambda x: torch.addmv(x[0], x.T, special.i0e(x[:, 0])))
     with pytest.raises(UnsupportedError, match=r"special_i0e") as caught:
         fewbit.import_model(model, (torch.randn(4, 3),))
     assert "prims" not in str(caught.value)
