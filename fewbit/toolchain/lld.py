@@ -10,7 +10,6 @@ from typing import Literal
 from fewbit.errors import MissingToolError, PassError
 from fewbit.toolchain.tools import tool_path
 
-
 Flavor = Literal["gnu", "link", "darwin", "wasm"]
 
 
