@@ -72,7 +72,7 @@ class _Writer:
         ranges = self._ranges(phases)
         copies = {key: self._take(m.count) for key, m in ranges.items()}
 
-        def copied(memory: Memory) -> Memory:
+        def find_copy(memory: Memory) -> Memory:
             key = self._source(memory)
             if key not in copies:
                 return memory
@@ -89,7 +89,7 @@ class _Writer:
         whole: list[str] = []
         for number, phase in enumerate(phases):
             lines += ["  BARRIER;"] if number else []
-            lines += self._phase([nest.move(copied) for nest in phase], functions)
+            lines += self._phase([nest.move(find_copy) for nest in phase], functions)
             lines += whole
             whole = [self._copy_out(v) for v in self._finished(number, phases)]
         lines += ["  BARRIER;", *whole]
