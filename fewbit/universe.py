@@ -104,6 +104,7 @@ ROOMS = {
         "fix-sizes",
     ),
     "fewbit.targets.vexii": ("call-dots",),
+    "fewbit.targets.wasm": ("call-wasm-kernels",),
 }
 """The passes of each package on xDSL, which are loaded when they are asked for."""
 
@@ -146,6 +147,7 @@ BINDINGS_ROOMS = {
     "fewbit.targets.cuda": ("plan-launches",),
     "fewbit.targets.iree": ("to-iree-source",),
     "fewbit.targets.mcu": ("translate-to-mcu-ir",),
+    "fewbit.targets.wasm": ("translate-to-wasm-ir",),
 }
 """Passes on upstream's bindings, and conversions, by the package that holds them."""
 

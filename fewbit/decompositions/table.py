@@ -232,7 +232,12 @@ def _mean_or(otherwise: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
-    """Cut off where a pad is negative, as PyTorch does; `tensor.pad` does not."""
+    """Cut off where a pad is negative, as PyTorch does; `tensor.pad` does not.
+
+    Around nothing, a tensor is filled: IREE computes sums over what is padded there wrongly.
+    """
+    if any(is_static(size) and size == 0 for size in x.shape):
+        return _fill_padded(x, pad, value)
     if not any(_is_negative(amount) for amount in pad):
         return NotImplemented
     for i, (low, high) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
@@ -241,6 +246,13 @@ def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
         if before or after:
             x = aten.slice.Tensor(x, axis, before, x.shape[axis] - after)
     return aten.constant_pad_nd.default(x, [0 if _is_negative(p) else p for p in pad], value)
+
+
+def _fill_padded(x: torch.Tensor, pad: list[int], value: float) -> torch.Tensor:
+    sizes = list(x.shape)
+    for i, amount in enumerate(pad):
+        sizes[-1 - i // 2] += amount
+    return x.new_full(sizes, value)
 
 
 def _is_negative(amount: int | torch.SymInt) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.nn import functional as F
 from torch.nn.functional import avg_pool1d, avg_pool2d
 
 import fewbit
@@ -205,3 +206,10 @@ def test_layers_of_one_sample_are_quantized_as_those_of_a_batch() -> None:
 def test_choice_between_a_tensor_and_itself(shapes: tuple[tuple[int, ...], ...]) -> None:
     condition, x = (torch.randn(shape) for shape in shapes)
     check(lambda c, x: torch.where(c > 0, x, x), condition, x)
+
+
+def test_what_is_padded_around_nothing_is_filled() -> None:
+    x = torch.randn(2, 3, 1)
+    check(lambda x: F.pad(x, (1, -1, 0, 2), value=2.0).mean(1), x)
+    program = import_model(Function(lambda x: F.pad(x, (1, -1, 0, 2), value=2.0).mean(1)), (x,))
+    np.testing.assert_array_equal(fewbit.compile(program, "iree-cpu")(x.numpy()), 2.0)

@@ -34,6 +34,8 @@ def odd_pool(g: Graph) -> None:
     reach = [step * (size - 1) + 1 for step, size in zip(steps, kernel, strict=True)]
     if given["auto_pad"] in ("VALID", "NOTSET") and any(map(gt, reach, room)):
         return  # of no elements, or of one, as one reads the rule
+    if given["auto_pad"] in SAME[2:4] and any(map(gt, given["strides"], reach)):
+        return  # between windows, ONNX's rule pads by less than nothing; each runtime does its own
     g.add(kind, [x], **given)
 
 
@@ -81,6 +83,8 @@ def odd_resize(g: Graph) -> None:
     if mode == "cubic" and x.rank != 4:
         return
     sizes = [*x.shape[:2], *(g.size() for _ in x.shape[2:])]
+    if mode == "cubic" and 1 in sizes[2:]:
+        return  # onnxruntime reads the first pixel's neighbours, against the rule
     g.add("Resize", [x, "", "", g.integers(*sizes)], mode=mode, **given)
 
 

@@ -168,5 +168,5 @@ def test_scales_that_are_computed_are_computed_with() -> None:
     network = model(nodes, {"x": [3, 8]}, ["y"], {"w": integers(-128, 127, 8, 5)})
     program = import_onnx(network)
     assert layers(program.module) == {}
-    x = floats(3, 8)
-    np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-6)
+    for x in (floats(3, 8), np.zeros((3, 8), np.float32)):
+        np.testing.assert_allclose(program.run(x)[0], expected(network, x)[0], rtol=1e-6)

@@ -131,12 +131,10 @@ def matmul_integer_to_float(call: Call) -> Known | Traced:
 
 @op("DynamicQuantizeMatMul", domain="com.microsoft", tensors=0)
 def dynamic_quantize_matmul(call: Call) -> Known | Traced:
-    from fewbit.frontends.onnx.ops.quantization import quantize_tensor
+    from fewbit.frontends.onnx.ops.quantization import dynamic_scale, quantize_tensor
 
     x = call.tensor(0)
-    low, high = torch.clamp(torch.amin(x), max=0), torch.clamp(torch.amax(x), min=0)
-    scale = (high - low) / 255
-    zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
+    scale, zero = dynamic_scale(x)
     sums = torch.matmul(
         quantize_tensor(x, scale, zero, 2) - zero, _subtract_zero_point(call, 1, 3, -1)
     )

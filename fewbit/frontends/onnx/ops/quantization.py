@@ -139,12 +139,17 @@ def _same_grid(call: Call, result: Tensor) -> Grid | None:
     return given if same else own
 
 
+def dynamic_scale(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the scale and zero point of a tensor in 8 bits; where all are 0, the scale is 1."""
+    low = torch.clamp(torch.amin(x), max=0)
+    span = torch.clamp(torch.amax(x), min=0) - low
+    scale = torch.where(span > 0, span / 255, torch.ones_like(span))
+    return scale, torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
+
+
 @op("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: Call, x: Tensor) -> tuple[object, ...]:
-    low = torch.clamp(torch.amin(x), max=0)
-    high = torch.clamp(torch.amax(x), min=0)
-    scale = (high - low) / 255
-    zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
+    scale, zero = dynamic_scale(x)
     result = quantize_tensor(x, scale, zero, UINT8)
     hold = Known if call.folding else Traced
     return hold(result, UINT8), hold(scale, FLOAT), hold(zero, UINT8)
