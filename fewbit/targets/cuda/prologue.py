@@ -91,7 +91,7 @@ class _Writer:
             lines += ["  BARRIER;"] if number else []
             lines += self._phase([nest.move(find_copy) for nest in phase], functions)
             lines += whole
-            whole = [self._copy_out(v) for v in self._finished(number, phases)]
+            whole = [self._copy_out(v) for v in self._find_finished(number, phases)]
         lines += ["  BARRIER;", *whole]
         parameters = ["u8* shared", "u64 first"]
         parameters += [f"{type} p{i}" for i, (type, _) in enumerate(self.pointers)]
@@ -109,7 +109,7 @@ class _Writer:
             },
         )
 
-    def _finished(self, number: int, phases: Sequence[Sequence[Nest]]) -> list[int]:
+    def _find_finished(self, number: int, phases: Sequence[Sequence[Nest]]) -> list[int]:
         """Return values that are read later, and that this phase is the last to write."""
         at = {
             value: n
