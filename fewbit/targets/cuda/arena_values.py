@@ -104,7 +104,7 @@ class ArenaValues:
         by = moves.get(self.of(memory), 0)
         return replace(memory, byte=memory.byte + by) if by else memory
 
-    def moved(self, moves: dict[int, int]) -> ArenaValues:
+    def relocate(self, moves: dict[int, int]) -> ArenaValues:
         """Return the same values where they lie then."""
         heads = [self._head(number) for number in range(len(self._heads))]
         by = [moves.get(head, 0) for head in heads[1:]]

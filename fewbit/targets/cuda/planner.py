@@ -87,7 +87,7 @@ class Planner:
             if first == last and isinstance(self.steps[first], Fused)
         )
         moves, self.arena = values.plan(self.steps, local)
-        self.values = values.moved(moves)
+        self.values = values.relocate(moves)
         before = list[Memory]()  # what the launch before writes
         for number, step in enumerate(self.steps):
             moved = step.move(partial(values.move, moves=moves))

@@ -72,7 +72,7 @@ class _Writer:
         ranges = self._ranges(phases)
         copies = {key: self._take(m.count) for key, m in ranges.items()}
 
-        def copied(memory: Memory) -> Memory:
+        def find_copy(memory: Memory) -> Memory:
             key = self._source(memory)
             if key not in copies:
                 return memory
@@ -89,9 +89,9 @@ class _Writer:
         whole: list[str] = []
         for number, phase in enumerate(phases):
             lines += ["  BARRIER;"] if number else []
-            lines += self._phase([nest.move(copied) for nest in phase], functions)
+            lines += self._phase([nest.move(find_copy) for nest in phase], functions)
             lines += whole
-            whole = [self._copy_out(v) for v in self._finished(number, phases)]
+            whole = [self._copy_out(v) for v in self._find_finished(number, phases)]
         lines += ["  BARRIER;", *whole]
         parameters = ["u8* shared", "u64 first"]
         parameters += [f"{type} p{i}" for i, (type, _) in enumerate(self.pointers)]
@@ -109,7 +109,7 @@ class _Writer:
             },
         )
 
-    def _finished(self, number: int, phases: Sequence[Sequence[Nest]]) -> list[int]:
+    def _find_finished(self, number: int, phases: Sequence[Sequence[Nest]]) -> list[int]:
         """Return values that are read later, and that this phase is the last to write."""
         at = {
             value: n
