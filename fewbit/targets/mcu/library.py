@@ -26,9 +26,11 @@ from fewbit.targets.mcu.stack import stack_bytes
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.elf import sections, symbols
+from fewbit.toolchain.elf_edit import rename_symbols, take_floats_either_way
 from fewbit.toolchain.isa import Isa
-from fewbit.toolchain.link import lld
+from fewbit.toolchain.lld import lld
 
+HELPERS = "helpers.o"
 CODE = (".text", ".rodata")
 """What the sections of flash are called, beside that of weights."""
 
@@ -63,8 +65,25 @@ def make_library(made: Compilation) -> Library:
     if helpers is not None:
         members.append(helpers)
         texts.append(text)
+    members = _close(members, interface.name, core)
     code = sum(_code_bytes(m.data) for m in members if m.name != f"{symbol}.o")
     return Library(tuple(members), code, stack_bytes(texts, run_name(interface)))
+
+
+def _close(members: Sequence[Member], name: str, core: Core) -> list[Member]:
+    """Return the objects with names of their own for what they bring along, and fit for any caller.
+
+    A program around the library has functions of the same names, of libgcc or libm, which may take
+    floats in other registers: neither shall call the other's.
+    """
+    brought = {s: f"{name}.{s}" for m in members if m.name == HELPERS for s in m.symbols}
+    closed: list[Member] = []
+    for each in members:
+        data = rename_symbols(each.data, brought)
+        if core.is_arm:
+            data = take_floats_either_way(data)
+        closed.append(Member(each.name, data, tuple(brought.get(s, s) for s in each.symbols)))
+    return closed
 
 
 def _helpers(core: Core, program: bytes, known: set[str]) -> tuple[Member | None, str]:
@@ -79,7 +98,7 @@ def _helpers(core: Core, program: bytes, known: set[str]) -> tuple[Member | None
         )
     if helpers is None:
         return None, ""
-    return Member("helpers.o", helpers.data, tuple(sorted(helpers.names))), helpers.assembly
+    return Member(HELPERS, helpers.data, tuple(sorted(helpers.names))), helpers.assembly
 
 
 def _code_bytes(data: bytes) -> int:

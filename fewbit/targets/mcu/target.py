@@ -7,7 +7,7 @@ no functions of others, so a library links into any program; QEMU runs it here, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,16 @@ from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Content, Folder, Manifest, write_folder
 from fewbit.program.program import Program
-from fewbit.program.signature import Signature, signature_of
 from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.board import board_of, memory_of
 from fewbit.targets.mcu.core import CORES, DEFAULT, Core, core_of
 from fewbit.targets.mcu.fit import needs_of, refuse_what_does_not_fit
+from fewbit.targets.mcu.fix_sizes import one_sample
 from fewbit.targets.mcu.interface import header, run_name
 from fewbit.targets.mcu.library import Library, link_program, make_library
+from fewbit.targets.mcu.packages import KINDS, Packed, package_files
 from fewbit.targets.mcu.pipeline import mcu_pipeline
-from fewbit.targets.options import TEXT, BootOptions, option
+from fewbit.targets.options import TEXT, BootOptions, one_of, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 class McuOptions(BootOptions):
     """The options of `mcu`."""
 
+    package: str | None = option(
+        one_of(*KINDS),
+        "The folder is a library of a build system's: cmake, arduino, zephyr.",
+        metavar="SYSTEM",
+        see="[microcontrollers](mcu.md#in-your-build-system)",
+    )
     flash: str | None = option(
         TEXT,
         "Flash that there is, 64k: what does not fit is refused.",
@@ -86,7 +93,7 @@ class Mcu(Target):
         facts: list[object] = [core, core.isa, WeightImage()]
         if program is None:
             return facts
-        return [*facts, interface_of(_one_sample(program), request.name)]
+        return [*facts, interface_of(one_sample(program), request.name)]
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         core, interface = core_of(request.target), made.ctx.get(Interface)
@@ -100,10 +107,14 @@ class Mcu(Target):
         described = (
             f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__} for {core.name}"
         )
-        files: dict[str, Content] = {
-            f"lib{name}.a": library.archive,
-            f"{name}.h": header(interface, described, arena, library.stack_bytes).encode(),
-        }
+        text = header(interface, described, arena, library.stack_bytes).encode()
+        files: dict[str, Content] = {f"lib{name}.a": library.archive, f"{name}.h": text}
+        if given.package is not None:
+            packed = Packed(
+                core, board_of(core), interface, described, text, library.archive,
+                arena, library.stack_bytes,
+            )  # fmt: skip
+            files |= package_files(given.package, packed)
         if given.bare_metal:
             files[f"{name}.elf"] = _boot_program(made, program, library)
         manifest = Manifest(
@@ -156,26 +167,10 @@ def _bytes(text: str | None) -> int | None:
     return None if text is None else memory_of(text)
 
 
-def _one_sample(program: Program) -> Signature:
-    """Return the signature with a batch of one where it is open, as `fix-sizes` makes it."""
-    signature = signature_of(program.module)
-    inputs, outputs = (
-        tuple(replace(spec, shape=_first_is_one(spec.shape)) for spec in specs)
-        for specs in (signature.inputs, signature.outputs)
-    )
-    return replace(signature, inputs=inputs, outputs=outputs)
-
-
-def _first_is_one(shape: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
-    if not shape:
-        return shape
-    return (1 if shape[0] is None else shape[0], *shape[1:])
-
-
 def _boot_program(made: Compilation, program: Program, library: Library) -> bytes:
     """Return a program with a random input inside, and what the interpreter says of it."""
     core, interface = made.ctx.get(Core), made.ctx.get(Interface)
-    inputs = make_up_inputs(_one_sample(program))
+    inputs = make_up_inputs(one_sample(program))
     expected = [np.asarray(array) for array in program.run(*inputs)]
     embedded = Embedded(
         inputs,

@@ -184,8 +184,8 @@ def replace_rows_beside(x: Tensor) -> tuple[Tensor, ...]:
     """A slice of what another result repeats."""
     places = x.nan_to_num(0.0, 9.0, -9.0).clamp(-99, 99).to(torch.int64) % 8
     chosen = nn.functional.embedding(places, torch.arange(24.0).reshape(8, 3))
-    replaced = torch.slice_scatter(chosen, chosen.narrow(2, 0, 1), 2, 1, 2)
     repeated = chosen.expand(2, *chosen.shape).clone()
+    replaced = torch.slice_scatter(chosen, chosen.narrow(2, 0, 1), 2, 1, 2)
     return repeated, nn.functional.pad(replaced, [0, 1])
 
 
