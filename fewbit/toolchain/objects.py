@@ -77,7 +77,7 @@ def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
     _initialize()
     try:
         module = binding.parse_assembly(text, context)
-        vars(module)["_owned"] = context is not None
+        module._owned = context is not None  # pyright: ignore[reportPrivateUsage]
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
