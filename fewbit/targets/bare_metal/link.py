@@ -28,7 +28,7 @@ from fewbit.targets.bare_metal.start import (
     start_object,
 )
 from fewbit.toolchain import objects
-from fewbit.toolchain.link import lld
+from fewbit.toolchain.lld import lld
 
 STACK_BYTES = 1 << 20
 START_FILE = "start.o"
