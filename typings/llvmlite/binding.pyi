@@ -73,6 +73,7 @@ class Target:
 class PipelineTuningOptions:
     loop_vectorization: bool
     slp_vectorization: bool
+    loop_unrolling: bool
 
 class PassBuilder:
     def getModulePassManager(self) -> ModulePassManager: ...
