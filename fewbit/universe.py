@@ -103,7 +103,10 @@ ROOMS = {
         "call-mcu-kernels",
         "fix-sizes",
     ),
-    "fewbit.targets.vexii": ("call-dots",),
+    "fewbit.targets.vexii": (
+        "call-dot-contractions",
+        "call-dots",
+    ),
     "fewbit.targets.wasm": ("call-wasm-kernels",),
 }
 """The passes of each package on xDSL, which are loaded when they are asked for."""

@@ -17,10 +17,12 @@ from tempfile import TemporaryDirectory
 
 RUNTIME = Path(__file__).parents[1] / "fewbit" / "codegen" / "runtime"
 LINUX = ("threads", "dispatch", "detect", "profile")
+ANYWHERE = ("alone",)
 TARGETS = {
-    "x86_64": ("x86_64-linux-gnu", LINUX),
-    "aarch64": ("aarch64-linux-gnu", LINUX),
+    "x86_64": ("x86_64-linux-gnu", (*LINUX, *ANYWHERE, "half")),
+    "aarch64": ("aarch64-linux-gnu", (*LINUX, *ANYWHERE)),
     "riscv64": ("riscv64-linux-gnu", LINUX),
+    "x86_64-windows": ("x86_64-windows-gnu", ("threads",)),
     "rv32": ("riscv32-freestanding-none", ("bare_metal", "microcontroller")),
     "rv64": ("riscv64-freestanding-none", ("bare_metal",)),
 }

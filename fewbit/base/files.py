@@ -7,7 +7,6 @@ to its folder only after a check, so that no manifest reaches a file elsewhere.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import secrets
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
+from fewbit.base.locks import lock_whole
 from fewbit.errors import Error, Place
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -108,7 +108,7 @@ def lock(folder: Path) -> Generator[None]:
     descriptor = None
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_whole(descriptor)
     try:
         yield
     finally:

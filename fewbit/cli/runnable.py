@@ -107,7 +107,7 @@ def make_runnable(artifact: Artifact, how: dict[str, Any]) -> Runnable:
 
 
 def _emulated(artifact: Artifact, how: dict[str, Any]) -> Any:
-    """Return what runs code for another architecture in qemu; None for this machine's own."""
+    """Return what runs code of other machines in qemu or wine; None for this machine's own."""
     from fewbit.base.progress import say
     from fewbit.program.artifact import open_folder
     from fewbit.runtime.emulated import EmulatedLibrary, foreign_isa
@@ -116,7 +116,7 @@ def _emulated(artifact: Artifact, how: dict[str, Any]) -> Any:
     if isa is None:
         return None
     if "variant" in how:
-        raise UsageError("--variant is for code of this machine's processors, not for qemu")
+        raise UsageError("--variant is for code of this machine's processors, not for emulators")
     library = EmulatedLibrary(open_folder(artifact.folder), isa)
     say(f"this is code for {isa.name}: it runs in {library.emulator.program}, which is slow")
     return library

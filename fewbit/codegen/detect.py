@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fewbit.errors import UnsupportedError
 from fewbit.llvm.values import Constant, array, constant
 from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.system import WINDOWS
 
 _X86 = {
     "ecx1": {
@@ -94,13 +95,15 @@ def _state(feature: str) -> int:
     return _YMM if feature.startswith("avx") or feature in ("fma", "f16c") else 0
 
 
-def instructions_ir(architecture: str) -> str:
+def instructions_ir(isa: Isa) -> str:
     """Return what `runtime/detect.c` calls on x86. An optimizer would not see what the bytes do."""
-    if architecture != "x86_64":
+    if isa.architecture != "x86_64":
         return ""
     # push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi; cpuid; mov [r8], eax; mov [r8+4], ebx;
     # mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret
     cpuid = "53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3"
+    if isa.system is WINDOWS:  # push rbx; mov eax, ecx; mov ecx, edx; cpuid; and the same again
+        cpuid = "53 89c8 89d1 0fa2 418900 41895804 41894808 4189500c 5b c3"
     # xor ecx, ecx; xgetbv; ret
     xgetbv = "31c9 0f01d0 c3"
     return "\n".join(

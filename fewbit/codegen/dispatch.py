@@ -8,7 +8,6 @@ processor of the family.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from fewbit.codegen.detect import instructions_ir, needs_ir
 from fewbit.codegen.interface import Interface
@@ -50,7 +49,7 @@ def dispatch_object(
     `symbols` has the names of each variant's own functions, `arena` the size that is enough for
     all of them, if it is known.
     """
-    isa = plainest(variants[0])
+    isa = variants[0].baseline
     size = constant("i64", -1 if arena is None else arena)
     parts = [_names(variants), f"@variants.static_arena = constant {size.typed}"]
     public = (*interface.functions, *variant_functions(interface))
@@ -64,15 +63,8 @@ def dispatch_object(
     texts = [*runtime, needs_ir(variants), "\n".join(parts)]
     module = objects.link_modules(texts, public, isa)
     objects.optimize(module, isa)
-    objects.link_in(module, instructions_ir(isa.architecture))
+    objects.link_in(module, instructions_ir(isa))
     return objects.emit_object(module, isa)
-
-
-def plainest(isa: Isa) -> Isa:
-    """Return the processor of a family whose code all others execute."""
-    if isa.architecture == "x86_64":
-        return replace(isa, cpu="x86-64", features="")
-    return Isa.of(isa.architecture)
 
 
 def _names(variants: Sequence[Isa]) -> str:

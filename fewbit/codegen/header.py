@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fewbit.codegen.interface import ERRORS, MAX_THREADS, Interface, Port
+from fewbit.toolchain.system import LINUX, WINDOWS, System
 
 TEMPLATE = """\
 /* {description}
@@ -31,7 +32,7 @@ enum {{
 {constants}
 {list}
 /* Equal to {upper}_SIGNATURE in the library that belongs to this header. */
-extern const char {name}_signature[{signature_bytes}];
+extern {imported}const char {name}_signature[{signature_bytes}];
 
 {inputs}
 
@@ -47,7 +48,7 @@ size_t {name}_arena_bytes(const {name}_inputs *inputs);
  */
 int {name}_shapes(const {name}_inputs *inputs, {name}_outputs *outputs);
 
-/* Computes the outputs. The results have the same bits whatever the number of threads is. */
+/* Computes the outputs. The results have the same bits whatever the number of threads is.{alone} */
 int {name}_run(const {name}_inputs *inputs, {name}_outputs *outputs, void *arena,
     int threads);
 {weights}{profile}{variants}
@@ -97,6 +98,9 @@ UPDATES = """
 {pairs}
 """
 
+ALONE = """
+ * On {title}, the caller's thread computes alone."""
+
 COUNTED = """
  *
  * The data decides on these dimensions, so only a run knows them. {name}_shapes fills in the most
@@ -130,6 +134,7 @@ def header_text(
     signature: str,
     variants: Sequence[str] = (),
     weights_file: str = "",
+    system: System = LINUX,
 ) -> str:
     """Return the header; `arena` is the size in bytes, None where it depends on shapes.
 
@@ -137,6 +142,8 @@ def header_text(
     """
     upper = interface.name.upper()
     return TEMPLATE.format(
+        imported="__declspec(dllimport) " if system is WINDOWS else "",
+        alone="" if system.has_threads else ALONE.format(title=system.title),
         description=description.replace("*/", "* /"),
         upper=upper,
         name=interface.name,

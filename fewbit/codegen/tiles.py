@@ -88,8 +88,10 @@ def _compile(functions: Sequence[Function], symbols: Mapping[str, str], isa: Isa
 
 
 def _optimize(functions: Sequence[Function], symbols: Mapping[str, str], isa: Isa) -> Any:
-    # Weak: two libraries may have the same tile, beside others that differ.
-    text = tile_text(functions, symbols, "weak_odr hidden")
+    # Weak: two libraries may have the same tile, beside others that differ. On Windows there are
+    # no static libraries of ours, and weak names mean something else.
+    linkage = "" if isa.system.format == "coff" else "weak_odr hidden"
+    text = tile_text(functions, symbols, linkage)
     module = objects.link_modules([text], symbols.values(), isa)
     objects.optimize(module, isa)
     return module

@@ -190,7 +190,7 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, Content
 
 def _write(path: Path, data: Content) -> str:
     """Write a file and return its hash."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     with path.open("wb") as file:
         for piece in _pieces(data):

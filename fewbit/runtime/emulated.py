@@ -1,16 +1,16 @@
-"""Running a library for another kind of processor under qemu, without a cross compiler.
+"""Running a library for another processor in qemu, or for Windows in wine, without a compiler.
 
-A small program is made beside the library, as the library itself was, by LLVM and LLD: it reads
-inputs from a file, calls the library and writes outputs. Pointers and sizes are 64 bits wide, so
-the structs of the C interface are arrays of such words. Only qemu's user mode and the processor's
-own libc have to be here; what is missing is named, with the packages that have it.
+A small program is made beside the library that calls it (`foreign_call.py`). Only qemu's user mode
+and the processor's own libc, or wine, have to be here; what is missing is named, with the packages
+that have it. Nothing runs code for macOS or Android here, and that is said.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,30 +18,22 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.base.cache import cache_folder
 from fewbit.base.target_name import TargetName
 from fewbit.codegen.interface import ERRORS
+from fewbit.codegen.support import support_object
 from fewbit.errors import Error, MissingToolError, ShapeError, UnsupportedError
-from fewbit.llvm.function import Function, Prototype
-from fewbit.llvm.types import I32, I64
-from fewbit.llvm.values import Value
-from fewbit.program.artifact import Folder, Manifest, Tensor
-from fewbit.runtime.native import (
-    check_inputs,
-    check_threads,
-    dtype_of,
-    read_signed,
-    weights_of,
-)
-from fewbit.toolchain.isa import Isa, host_architecture, names
-from fewbit.toolchain.link import lld, stand_in
+from fewbit.program.artifact import Folder, Manifest
+from fewbit.runtime.foreign_call import UNIX, WINDOWS, Caller, Calls, parse_outputs
+from fewbit.runtime.native import check_inputs, check_threads, read_signed, weights_of
+from fewbit.toolchain import system
+from fewbit.toolchain.isa import Isa, host_architecture, is_known
+from fewbit.toolchain.link import stand_in
+from fewbit.toolchain.link_windows import import_library
+from fewbit.toolchain.lld import lld, write_object
 from fewbit.toolchain.objects import emit_object, parse_ir
 
 Array = np.ndarray[Any, Any]
-
-_READ = Prototype.of("read", "i64", "i32", "ptr", "i64")
-_WRITE = Prototype.of("write", "i64", "i32", "ptr", "i64")
-_ALLOCATE = Prototype.of("aligned_alloc", "ptr", "i64", "i64")
-_EXIT = Prototype.of("_exit", "void", "i32")
 
 
 @dataclass(frozen=True)
@@ -54,10 +46,16 @@ class Emulator:
     libc: str
     """Debian's package of the libc."""
     processor: str
+    calls: Calls = UNIX
 
     @property
     def program(self) -> str:
         return f"qemu-{self.architecture}"
+
+    @property
+    def plain(self) -> str:
+        """The processor whose code every version of qemu executes."""
+        return self.architecture
 
     @property
     def root(self) -> Path:
@@ -80,6 +78,73 @@ class Emulator:
                 f"{what}, with a libc in {self.root} that is not there", hint=hint
             )
 
+    def environment(self) -> Mapping[str, str]:
+        return os.environ
+
+    def link(self, caller: bytes, library: Path, isa: Isa, folder: Path) -> Path:
+        """Link a program of an object that calls a library."""
+        functions = [each.name for each in self.calls.functions]
+        program, path = folder / "program", write_object(folder, "caller.o", caller)
+        lld([
+            "-o", str(program), "-dynamic-linker", f"/{self.loader}",
+            "-rpath", str(library.parent.resolve()), "--allow-shlib-undefined",
+            path, str(library), stand_in(folder, "libc.so.6", functions, isa),
+        ])  # fmt: skip
+        return program
+
+
+@dataclass(frozen=True)
+class Wine:
+    """Windows on other systems, with a folder of ours in place of the user's own."""
+
+    program: str = "wine"
+    calls: Calls = WINDOWS
+    plain: str = "x86-64-windows"
+    """What every machine that it runs on executes."""
+
+    @property
+    def path(self) -> str | None:
+        """Where it is; Debian's package of the loader alone puts it on no path."""
+        found = shutil.which("wine64") or shutil.which("wine")
+        return found or shutil.which("/usr/lib/wine/wine64")
+
+    @property
+    def command(self) -> list[str]:
+        return [self.path or self.program]
+
+    def check(self) -> None:
+        """Refuse a machine that lacks it, and say what to install."""
+        if self.path is None:
+            raise MissingToolError(
+                "this is code for Windows, which this machine runs in wine, and that is not "
+                "installed",
+                hint="install it (Debian: apt install --no-install-recommends wine64)",
+            )
+
+    def environment(self) -> Mapping[str, str]:
+        """Return what has wine write nothing of its own, ask for nothing and open no window."""
+        home = cache_folder() / "wine"
+        home.mkdir(parents=True, exist_ok=True)
+        quiet = {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
+        return {**os.environ, **quiet, "WINEPREFIX": str(home), "DISPLAY": ""}
+
+    def link(self, caller: bytes, library: Path, isa: Isa, folder: Path) -> Path:
+        """Link a program of an object that calls a library."""
+        functions = [each.name for each in self.calls.functions]
+        program, imports = folder / "program.exe", library.with_suffix(".lib")
+        support = support_object([caller], isa)
+        every = [caller] if support is None else [caller, support[0]]
+        paths = [write_object(folder, f"{i}.o", data) for i, data in enumerate(every)]
+        lld(
+            [
+                *("/nodefaultlib", "/entry:_start", "/subsystem:console", f"/out:{program}"),
+                *(*paths, str(imports), import_library(folder, "ucrtbase.dll", functions, isa)),
+            ],
+            "link",
+        )
+        (folder / library.name).symlink_to(library.resolve())
+        return program
+
 
 EMULATORS = {
     each.architecture: each
@@ -92,21 +157,34 @@ EMULATORS = {
 
 
 def foreign_isa(manifest: Manifest) -> Isa | None:
-    """Return the processor of a library, if it is of another architecture than this machine."""
+    """Return the processor of a library, if this machine is of another family or system."""
     target = TargetName.parse(manifest.target)
     processor = manifest.variants[0].name if manifest.variants else target.detail
-    if target.kind != "cpu" or processor not in names():
+    if target.kind != "cpu" or not is_known(processor):
         return None
     isa = Isa.of(processor)
-    return None if isa.architecture == host_architecture() else isa
+    is_own = isa.architecture == host_architecture() and isa.system is system.host_system()
+    return None if is_own else isa
+
+
+def emulator_of(isa: Isa) -> Emulator | Wine:
+    """Return what runs code for a processor and system here."""
+    if isa.system is system.LINUX:
+        return EMULATORS[isa.architecture]
+    if isa.system is system.WINDOWS and isa.architecture == host_architecture():
+        return Wine()
+    raise UnsupportedError(
+        f"this is code for {isa.system.title}, which nothing runs on this machine",
+        hint=f"take the folder to a machine with {isa.system.title}, or compile for cpu",
+    )
 
 
 class EmulatedLibrary:
-    """A library for another architecture, called in a process of qemu's."""
+    """A library for another architecture or for Windows, called in a process of an emulator's."""
 
     def __init__(self, folder: Folder, isa: Isa) -> None:
         self.manifest = folder.manifest
-        self.emulator = EMULATORS[isa.architecture]
+        self.emulator = emulator_of(isa)
         self._isa = isa
         if "blas" in self.manifest.options:
             raise UnsupportedError(
@@ -114,7 +192,7 @@ class EmulatedLibrary:
                 hint="compile it without --blas to run it in qemu",
             )
         self.emulator.check()
-        self._library = folder.file(f"lib{self.manifest.name}.so")
+        self._library = folder.file(isa.system.library(self.manifest.name))
         read_signed(self._library, self.manifest)
         self._weights = weights_of(folder)
 
@@ -122,155 +200,41 @@ class EmulatedLibrary:
         """Run the program and return its outputs."""
         count = check_threads(1 if threads is None else threads)
         given = check_inputs(arrays, self.manifest.inputs)
-        with TemporaryDirectory(prefix="fewbit-qemu-") as temporary:
+        with TemporaryDirectory(prefix="fewbit-run-") as temporary:
             folder = Path(temporary)
             weights = b"" if self._weights is None else self._weights.read_bytes()
             inputs = [array.tobytes() for array in given]
             (folder / "inputs").write_bytes(b"".join([weights, *inputs]))
-            caller = _Caller(self.manifest, given, count, len(weights))
+            calls = self.emulator.calls
+            caller = Caller(self.manifest, given, count, len(weights), calls)
             program = self._link(caller.text, folder)
             with (folder / "inputs").open("rb") as source, (folder / "outputs").open("wb") as sink:
                 done = subprocess.run(
                     [*self.emulator.command, str(program)],
                     stdin=source, stdout=sink, stderr=subprocess.PIPE, text=True,
+                    env=self.emulator.environment(),
                 )  # fmt: skip
             self._check(done)
-            return _parse_outputs((folder / "outputs").read_bytes(), self.manifest.outputs)
+            return parse_outputs((folder / "outputs").read_bytes(), self.manifest.outputs)
 
     def _link(self, text: str, folder: Path) -> Path:
         module = parse_ir(text)
         module.triple = self._isa.triple
-        program, caller = folder / "program", folder / "caller.o"
-        caller.write_bytes(emit_object(module, Isa.of(self._isa.architecture)))
-        functions = [each.name for each in (_READ, _WRITE, _ALLOCATE, _EXIT)]
-        lld([
-            "-o", str(program), "-dynamic-linker", f"/{self.emulator.loader}",
-            "-rpath", str(self._library.parent.resolve()), "--allow-shlib-undefined",
-            str(caller), str(self._library), stand_in(folder, "libc.so.6", functions, self._isa),
-        ])  # fmt: skip
-        return program
+        code = emit_object(module, self._isa.baseline)
+        return self.emulator.link(code, self._library, self._isa, folder)
 
     def _check(self, done: subprocess.CompletedProcess[str]) -> None:
         if done.returncode == 0:
             return
-        if 0 < done.returncode < len(ERRORS):
-            kind, meaning = ERRORS[done.returncode]
+        code = done.returncode - self.emulator.calls.first_error
+        if 0 < code < len(ERRORS):
+            kind, meaning = ERRORS[code]
             if kind == "SHAPE":
                 raise ShapeError(f"the inputs do not fit together: {meaning}")
             raise Error(f"the compiled program reports an error: {meaning}")
         complaint = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise UnsupportedError(
             f"{self.emulator.program} does not run the library: {complaint}",
-            hint="an older qemu lacks instructions of newer processors; update it, or compile for "
-            f"cpu:{self.emulator.architecture}",
+            hint="an older one lacks instructions of newer processors; update it, or compile for "
+            f"cpu:{self.emulator.plain}",
         )
-
-
-class _Caller:
-    """A program of one function, which makes one call."""
-
-    def __init__(
-        self, manifest: Manifest, given: Sequence[Array], threads: int, weights: int
-    ) -> None:
-        """Call with inputs that are read, behind so many bytes of weights if there are any."""
-        self._start = start = Function("_start", "")
-        self._manifest = manifest
-        name = manifest.name
-        shapes = Prototype.of(f"{name}_shapes", "i32", "ptr", "ptr")
-        arena_bytes = Prototype.of(f"{name}_arena_bytes", "i64", "ptr")
-        run = Prototype.of(f"{name}_run", "i32", "ptr", "ptr", "ptr", "i32")
-        use_weights = Prototype.of(f"{name}_use_weights", "i32", "ptr", "i64")
-        self._used = (_READ, _WRITE, _ALLOCATE, _EXIT, shapes, arena_bytes, run, use_weights)
-        if weights:
-            size = start.integer(weights)
-            self._leave_unless_zero(start.call(use_weights, self._read(size), size))
-        inputs = self._inputs(given)
-        outputs = start.array(I64, max(1, sum(map(_words, manifest.outputs))))
-        self._leave_unless_zero(start.call(shapes, inputs, outputs))
-        self._allocate_outputs(outputs)
-        arena = self._allocate(start.call(arena_bytes, inputs))
-        threads_value = start.constant(I32, threads)
-        self._leave_unless_zero(start.call(run, inputs, outputs, arena, threads_value))
-        self._write_outputs(outputs)
-        start.call(_EXIT, start.constant(I32, 0))
-        start.ret()
-
-    @property
-    def text(self) -> str:
-        declared = [each.declaration() for each in self._used]
-        return "\n".join([*declared, self._start.text()])
-
-    def _inputs(self, given: Sequence[Array]) -> Value:
-        start, tensors = self._start, self._manifest.inputs
-        words, at = start.array(I64, max(1, sum(map(_words, tensors)))), 0
-        for tensor, array in zip(tensors, given, strict=True):
-            memory = self._read(start.integer(array.nbytes))
-            start.store(start.address(memory), words, at)
-            for i, axis in enumerate(_dynamic(tensor)):
-                start.store(start.integer(array.shape[axis]), words, at + 1 + i)
-            at += _words(tensor)
-        return words
-
-    def _allocate_outputs(self, words: Value) -> None:
-        """Give outputs memory of the sizes that the library wrote."""
-        start, at = self._start, 0
-        for tensor in self._manifest.outputs:
-            memory = self._allocate(self._bytes(tensor, words, at))
-            start.store(start.address(memory), words, at)
-            at += _words(tensor)
-
-    def _bytes(self, tensor: Tensor, words: Value, at: int) -> Value:
-        """Return how large an output is, by the sizes in its fields: a run may lessen them."""
-        fixed = [size for size in tensor.shape if size is not None]
-        count = int(np.prod(fixed, dtype=np.int64)) * dtype_of(tensor).itemsize
-        size = self._start.integer(count)
-        for i in range(len(_dynamic(tensor))):
-            size = size * self._start.load(I64, words, at + 1 + i)
-        return size
-
-    def _write_outputs(self, words: Value) -> None:
-        """Write the sizes of each output that only a run knows, then its elements."""
-        start, at, sink = self._start, 0, self._start.constant(I32, 1)
-        for tensor in self._manifest.outputs:
-            count = len(_dynamic(tensor))
-            start.call(_WRITE, sink, start.at(words, at + 1, I64), start.integer(8 * count))
-            memory = start.pointer(start.load(I64, words, at))
-            start.call(_WRITE, sink, memory, self._bytes(tensor, words, at))
-            at += _words(tensor)
-
-    def _allocate(self, size: Value) -> Value:
-        whole = (size + 64) & -64
-        return self._start.call(_ALLOCATE, self._start.integer(64), whole)
-
-    def _read(self, size: Value) -> Value:
-        """Return the address of as many bytes of what is read."""
-        memory = self._allocate(size)
-        self._start.call(_READ, self._start.constant(I32, 0), memory, size)
-        return memory
-
-    def _leave_unless_zero(self, status: Value) -> None:
-        with self._start.when(status.differs(0)):
-            self._start.call(_EXIT, status)
-
-
-def _dynamic(tensor: Tensor) -> list[int]:
-    return [axis for axis, size in enumerate(tensor.shape) if size is None]
-
-
-def _words(tensor: Tensor) -> int:
-    """Return how many fields of the C interface a tensor has: a pointer, and sizes."""
-    return 1 + len(_dynamic(tensor))
-
-
-def _parse_outputs(data: bytes, tensors: Sequence[Tensor]) -> tuple[Array, ...]:
-    outputs: list[Array] = []
-    at = 0
-    for tensor in tensors:
-        axes, dtype = _dynamic(tensor), dtype_of(tensor)
-        known = iter(np.frombuffer(data, np.int64, len(axes), at).tolist())
-        at += 8 * len(axes)
-        shape = [int(next(known)) if size is None else size for size in tensor.shape]
-        count = int(np.prod(shape, dtype=np.int64))
-        outputs.append(np.frombuffer(data, dtype, count, at).reshape(shape).copy())
-        at += count * dtype.itemsize
-    return tuple(outputs)

@@ -13,6 +13,7 @@ import math
 import mmap
 import operator
 import struct
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -32,8 +33,9 @@ from fewbit.program.tensor_file import TensorFile
 from fewbit.runtime.profile import Profile
 from fewbit.toolchain.cblas import Cblas
 from fewbit.toolchain.elf import dynamic_data, needed_by
-from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.isa import Isa, is_known
 from fewbit.toolchain.llvm import host_features
+from fewbit.toolchain.system import System, host_system, system_of
 
 Array = np.ndarray[Any, Any]
 
@@ -247,10 +249,15 @@ def _counts(manifest: Manifest) -> bool:
 
 
 def load_native(folder: Folder) -> NativeLibrary:
-    name = f"lib{folder.manifest.name}.so"
+    name = system_of_library(folder.manifest).library(folder.manifest.name)
     has_state = STATE_FILE in folder.manifest.files
     state = folder.file(STATE_FILE) if has_state else None
     return NativeLibrary(folder.file(name), folder.manifest, state, weights_of(folder))
+
+
+def system_of_library(manifest: Manifest) -> System:
+    """Return the system that a library is for."""
+    return system_of(manifest.options.get("triple", ""))
 
 
 def weights_of(folder: Folder) -> Path | None:
@@ -264,29 +271,47 @@ def _load(path: Path, manifest: Manifest, weights: Path | None) -> ctypes.CDLL:
     elf = read_signed(path, manifest)
     hint = (
         f"it was compiled for {manifest.target}; compile for 'cpu' to run it here, or try "
-        "'fewbit run', which runs other processors' code in qemu"
+        "'fewbit run', which runs other processors' code in qemu, and that for Windows in wine"
     )
+    system = system_of_library(manifest)
+    if system is not host_system():
+        raise UnsupportedError(
+            f"the library is for {system.title}, and this machine does not load it", hint=hint
+        )
     if not _runs_here(manifest):
         raise UnsupportedError("this machine does not execute the library's code", hint=hint)
     if "blas" in manifest.options:
         Cblas.of_record(manifest.options["blas"], needed_by(elf)).load()
-    # A path that was loaded before gives the library that was there then: each load has its own.
-    with TemporaryDirectory(prefix="fewbit-load-") as folder:
-        link = Path(folder) / path.name
-        link.symlink_to(path.resolve())
-        try:
-            library = ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
-        except OSError as e:
-            raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
+    try:
+        library = _open(path)
+    except OSError as e:
+        raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
     mapped = None if weights is None else _give_weights(library, weights, manifest.name)
     # Its functions refer to it, so nothing can call them then. Its threads end when it is unloaded.
     weakref.finalize(library, _unload, library._handle, mapped).atexit = False
     return library
 
 
+def _open(path: Path) -> ctypes.CDLL:
+    """Load a library.
+
+    A path that was loaded before gives the library that was there then: each load has its own. Not
+    on Windows, where a file that is loaded is not replaced, and its folder not removed.
+    """
+    if sys.platform == "win32":
+        return ctypes.CDLL(str(path.resolve()))
+    with TemporaryDirectory(prefix="fewbit-load-") as folder:
+        link = Path(folder) / path.name
+        link.symlink_to(path.resolve())
+        return ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
+
+
 def _unload(handle: int, mapped: object) -> None:
     """Unload a library; its weights stay mapped until then."""
-    _ctypes.dlclose(handle)
+    if sys.platform == "win32":
+        _ctypes.FreeLibrary(handle)
+    else:
+        _ctypes.dlclose(handle)
     del mapped
 
 
@@ -321,18 +346,21 @@ _mapped: weakref.WeakValueDictionary[int, _Mapping] = weakref.WeakValueDictionar
 
 def read_signed(path: Path, manifest: Manifest) -> bytes:
     """Return the library's bytes, if they carry the signature of the manifest."""
-    elf = path.read_bytes()
-    try:
-        signature = dynamic_data(elf, f"{manifest.name}_signature")
-    except (struct.error, IndexError, ValueError):
-        signature = None
-    if signature is None or signature.rstrip(b"\0") != signature_of(manifest).encode():
+    data, signature = path.read_bytes(), signature_of(manifest).encode()
+    is_signed = f"{manifest.name}_signature".encode() in data and signature + b"\0" in data
+    if data.startswith(b"\x7fELF"):
+        try:
+            found = dynamic_data(data, f"{manifest.name}_signature")
+        except (struct.error, IndexError, ValueError):
+            found = None
+        is_signed = found is not None and found.rstrip(b"\0") == signature
+    if not is_signed:
         raise StoreError(
             "the library is not the one that the manifest describes",
             place=Place(file=str(path)),
             hint="one of them was changed, or an older fewbit compiled it: compile it again",
         )
-    return elf
+    return data
 
 
 def _runs_here(manifest: Manifest) -> bool:
@@ -340,14 +368,14 @@ def _runs_here(manifest: Manifest) -> bool:
     if manifest.variants:
         return any(_is_here(variant) for variant in manifest.variants)
     processor = TargetName.parse(manifest.target).detail
-    if processor in names():
+    if is_known(processor):
         return Isa.of(processor).runs_on(host_features())
     needed = manifest.options.get("features", "").split(",")
     return {name[1:] for name in needed if name.startswith("+")} <= host_features()
 
 
 def _is_here(variant: Variant) -> bool:
-    return variant.name in names() and Isa.of(variant.name).runs_on(host_features())
+    return is_known(variant.name) and Isa.of(variant.name).runs_on(host_features())
 
 
 def check_threads(count: int) -> int:

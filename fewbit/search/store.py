@@ -9,7 +9,6 @@ the system lets go of them when a process ends, however it ends.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -22,6 +21,7 @@ from pathlib import Path
 from threading import Lock, local
 from time import sleep
 
+from fewbit.base.locks import lock_byte, unlock_byte
 from fewbit.errors import Error, Place
 from fewbit.quant.scheme import LayerScheme
 from fewbit.search.objective import Metrics
@@ -140,7 +140,7 @@ class Store:
             if offset in self._held:
                 return False
             try:
-                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+                lock_byte(self._locks, offset)
             except OSError:
                 return False
             self._held.add(offset)
@@ -148,7 +148,7 @@ class Store:
 
     def _unlock(self, offset: int) -> None:
         with self._guard:
-            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, offset)
+            unlock_byte(self._locks, offset)
             self._held.discard(offset)
 
     @contextmanager

@@ -4,6 +4,8 @@ An `Isa` names an LLVM target in full (triple, processor, features), so the code
 module needs nothing else. The shape of a tile follows from the registers alone: the accumulators
 of a tile stay in registers for a whole reduction, so they, a vector of weights each and a
 broadcast must fit.
+
+Names without a system mean Linux; `x86-64-v3-windows` is the same processor with another triple.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from fewbit.errors import UnsupportedError
 from fewbit.toolchain.llvm import host_features, host_processor
+from fewbit.toolchain.system import LINUX, MACOS, SYSTEMS, System, host_system, system_of
 
 FLOAT_BITS = 32
 TALLEST = 12
@@ -110,10 +113,11 @@ class Isa:
         """Return the processor of this name; `host` is this machine."""
         if name == "host":
             return Isa.host()
-        isa = _KNOWN.get(canonical_name(name))
+        isa = _find(canonical_name(name))
         if isa is None:
             raise UnsupportedError(
-                f"no kernels are generated for '{name}'", hint=f"one of: {', '.join(names())}, host"
+                f"no kernels are generated for '{name}'",
+                hint=f"one of: {', '.join((*names(), *elsewhere()))}, host",
             )
         return isa
 
@@ -121,7 +125,8 @@ class Isa:
     def host() -> Isa:
         """Return this machine, with every feature that it has."""
         features = host_features()
-        base = next((isa for isa in _BY_PREFERENCE if isa.runs_on(features)), None)
+        known = family(host_architecture() or "", host_system())
+        base = next((isa for isa in known if isa.runs_on(features)), None)
         if base is None:
             raise UnsupportedError(
                 f"no kernels are generated for this machine ({platform.machine()})",
@@ -136,7 +141,8 @@ class Isa:
 
     def runs_on(self, features: set[str], machine: str | None = None) -> bool:
         """Return whether a machine (by default this one) with these features executes this code."""
-        return self.architecture == host_architecture(machine) and self.needs <= features
+        is_here = self.architecture == host_architecture(machine) and self.system == host_system()
+        return is_here and self.needs <= features
 
     @property
     def architecture(self) -> str:
@@ -144,9 +150,26 @@ class Isa:
         return self.triple.partition("-")[0]
 
     @property
+    def processor(self) -> str:
+        """The name without that of a system."""
+        return _split(self.name)[0]
+
+    @property
+    def system(self) -> System:
+        """The system that loads its libraries."""
+        return system_of(self.triple)
+
+    @property
+    def baseline(self) -> Isa:
+        """The processor of the family whose code all others execute."""
+        if self.architecture == "x86_64":
+            return replace(self, cpu="x86-64", features="")
+        return on_system(Isa.of(self.architecture), self.system) or self
+
+    @property
     def needs(self) -> set[str]:
         """Features that a processor must have to execute this code; for processors by name."""
-        return _NEEDS[self.name]
+        return _NEEDS[self.processor]
 
     @property
     def lanes(self) -> int:
@@ -190,14 +213,64 @@ def names() -> tuple[str, ...]:
     return tuple(_KNOWN)
 
 
+def elsewhere() -> tuple[str, ...]:
+    """Return names of processors on systems other than Linux; any processor of a family has one."""
+    return ("x86-64-windows", "x86-64-macos", "aarch64-macos", "aarch64-android")
+
+
+def is_known(name: str) -> bool:
+    """Return whether a name, of a processor or with that of a system, is one of ours."""
+    return _find(canonical_name(name)) is not None
+
+
 def canonical_name(name: str) -> str:
     """Return our name of a processor; that of an architecture is the one that all of it run."""
-    return ALIASES.get(name.lower(), name)
+    processor, system = _split(name.lower())
+    known = ALIASES.get(processor, processor if system else name)
+    return f"{known}-{system}" if system else known
 
 
-def family(architecture: str) -> tuple[Isa, ...]:
+def on_system(isa: Isa, system: System) -> Isa | None:
+    """Return the same processor on a system, or None where we know of no such machines."""
+    if system is isa.system:
+        return isa
+    triple = _TRIPLES.get((isa.architecture, system.name))
+    name, _ = _split(isa.name)
+    if triple is None or (name, system) == ("aarch64-dotprod", MACOS):
+        return None
+    suffix = "" if system is LINUX else f"-{system.name}"
+    found = replace(isa, name=f"{name}{suffix}", triple=triple)
+    if (isa.architecture, system) != ("aarch64", MACOS):
+        return found
+    return replace(found, cpu="apple-m1", features="+neon,+dotprod", dot=SDOT)
+
+
+_TRIPLES = {
+    ("x86_64", "windows"): "x86_64-pc-windows-msvc",
+    ("x86_64", "macos"): "x86_64-apple-macosx11.0.0",
+    ("aarch64", "macos"): "aarch64-apple-macosx11.0.0",
+    ("aarch64", "android"): "aarch64-linux-android23",
+    ("aarch64", "linux"): "aarch64-unknown-linux-gnu",
+    ("x86_64", "linux"): "x86_64-unknown-linux-gnu",
+}
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the names of a processor and of a system; the latter is empty for Linux."""
+    processor, _, system = name.rpartition("-")
+    return (processor, system) if system in ("windows", "macos", "android") else (name, "")
+
+
+def _find(name: str) -> Isa | None:
+    processor, system = _split(name)
+    isa = _KNOWN.get(processor)
+    return isa if isa is None or not system else on_system(isa, SYSTEMS[system])
+
+
+def family(architecture: str, system: System = LINUX) -> tuple[Isa, ...]:
     """Return the processors of one architecture, best first."""
-    return tuple(isa for isa in _BY_PREFERENCE if isa.architecture == architecture)
+    on = (on_system(i, system) for i in _BY_PREFERENCE if i.architecture == architecture)
+    return tuple(isa for isa in on if isa is not None)
 
 
 def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:

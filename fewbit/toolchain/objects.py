@@ -2,7 +2,8 @@
 
 The weights' object is emitted by LLVM too, with one byte in the place of the weights, which then
 become the content of that section: it has the header and flags that the processor's linkers expect,
-and the weights never pass through text, nor their room through LLVM.
+and the weights never pass through text, nor their room through LLVM. Objects for Windows and macOS
+say nothing of the processor but its name, and are written whole.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fewbit.errors import PassError
+from fewbit.toolchain import coff, macho
 from fewbit.toolchain.elf import fill_section
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.remarks import without_remarks
@@ -75,7 +77,7 @@ def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
     _initialize()
     try:
         module = binding.parse_assembly(text, context)
-        vars(module)["_owned"] = context is not None
+        module._owned = context is not None  # pyright: ignore[reportPrivateUsage]
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
@@ -157,6 +159,10 @@ def text_object(symbol: str, text: str, isa: Isa) -> bytes:
 
 def weights_object(symbol: str, image: bytes | memoryview, isa: Isa) -> bytes:
     """Return an object that defines `symbol` as these bytes, read-only and aligned to 64."""
+    if isa.system.format == "coff":
+        return coff.weights_object(symbol, memoryview(image), isa.architecture)
+    if isa.system.format == "macho":
+        return macho.weights_object(symbol, memoryview(image), isa.architecture)
     module = parse_ir(
         f'@{symbol} = hidden constant [1 x i8] zeroinitializer, section "{SECTION}", align {LINE}'
     )

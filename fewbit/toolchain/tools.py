@@ -129,7 +129,8 @@ def _look_up(requirement: Requirement) -> Package:
 
 def _find_bundled(package: str, path: str) -> str | None:
     try:
-        file = Path(str(metadata.distribution(package).locate_file(path)))
+        suffix = ".exe" if sys.platform == "win32" else ""
+        file = Path(str(metadata.distribution(package).locate_file(f"{path}{suffix}")))
     except metadata.PackageNotFoundError:
         return None
     return str(file) if file.is_file() else None

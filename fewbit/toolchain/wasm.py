@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from fewbit.errors import PassError
 from fewbit.toolchain.leb128 import read_unsigned, signed, unsigned
-from fewbit.toolchain.link import run_lld
+from fewbit.toolchain.lld import run_lld
 from fewbit.toolchain.wasm_code import fold_offsets
 
 MAGIC = b"\0asm\1\0\0\0"

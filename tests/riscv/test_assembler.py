@@ -9,7 +9,7 @@ from fewbit.riscv import elf
 from fewbit.riscv.assembler import Assembler
 from fewbit.riscv.encoding import disassemble
 from fewbit.simulators.riscv import Machine
-from fewbit.toolchain.link import lld
+from fewbit.toolchain.lld import lld
 
 
 def listing(assembler: Assembler) -> list[str]:

@@ -29,6 +29,7 @@ class ValueRef:
     def is_declaration(self) -> bool: ...
 
 class ModuleRef:
+    _owned: bool
     triple: str
     data_layout: str
     _context: ContextRef

@@ -8,7 +8,7 @@ from typing import Any
 
 from fewbit.codegen.interface import Interface, Worth, interface_ir
 from fewbit.codegen.llvm_text import for_older_llvm
-from fewbit.codegen.runtime import runtime_ir
+from fewbit.codegen.runtime import baseline_ir
 from fewbit.codegen.stubs import KernelCalls
 from fewbit.codegen.tiles import tile_text
 from fewbit.cost.cpu.threads import BYTES_A_SECOND, WORTH_SHARING, WORTH_WAKING
@@ -55,11 +55,11 @@ class TranslateToLlvmIr(Conversion):
         work = calls.seconds + interface.least_bytes / BYTES_A_SECOND
         worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(interface, ENTRY, ctx.get(WeightImage).nbytes, worth)
-        threads = runtime_ir("threads", isa.architecture)
+        threads = baseline_ir("threads" if isa.system.has_threads else "alone", isa)
         program = for_older_llvm(to_llvm_ir(module))
         texts = [program, public, threads, *calls.texts_without_tiles()]
         rows = ctx.find(ProfileRows)
         if rows is not None:
             texts.append(profile_ir(interface.name, rows.rows))
-            texts.append(runtime_ir("profile", isa.architecture))
+            texts.append(baseline_ir("profile", isa))
         return LlvmProgram(texts, interface.functions, isa, calls.tiles())

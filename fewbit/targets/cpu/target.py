@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from fewbit import __version__
 from fewbit.base.files import PathLike
 from fewbit.base.target_name import TargetName
-from fewbit.codegen.dispatch import dispatch_object, plainest, variant_functions
+from fewbit.codegen.dispatch import dispatch_object, variant_functions
 from fewbit.codegen.header import header_text
 from fewbit.codegen.interface import COUNTED, STATE_BYTES, Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
+from fewbit.codegen.support import support_object
 from fewbit.codegen.weights_file import (
     WEIGHTS,
     WeightsFile,
@@ -49,9 +50,10 @@ from fewbit.targets.target import Request, Target
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.cblas import Cblas, find_blas
-from fewbit.toolchain.isa import ALIASES, Isa, canonical_name, names
-from fewbit.toolchain.link import link_shared
+from fewbit.toolchain.isa import ALIASES, Isa, canonical_name, elsewhere, is_known, names
+from fewbit.toolchain.link import link_library
 from fewbit.toolchain.llvm import host_features
+from fewbit.toolchain.system import host_system
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
@@ -93,9 +95,9 @@ class CpuOptions(TunedOptions):
 class Cpu(Target):
     """Native code: a shared and a static library."""
 
-    about = "a C library, for this machine or for another processor"
+    about = "a C library, for this machine, or for another processor or system"
     see = "[the C library](native.md)"
-    detail, details = "PROCESSOR", names()
+    detail, details = "PROCESSOR", (*names(), *elsewhere())
     options = CpuOptions
     parts = names()
     tuner = "fewbit.tune.cpu:CpuTuner"
@@ -156,6 +158,8 @@ class Cpu(Target):
 
     def find_obstacle(self, name: str) -> str | None:
         isa = isa_of(name)
+        if isa.system is not host_system():
+            return f"it does not load libraries for {isa.system.title}"
         if not TargetName.parse(name).detail or isa.runs_on(host_features()):
             return None
         return f"it does not execute code for {isa.name}"
@@ -197,13 +201,13 @@ def _variants(request: Request) -> Sequence[Isa]:
 def isa_of(target: str) -> Isa:
     """Return the processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
     kind, processor = _canonical(target)
-    if kind != "cpu" or (processor and processor not in (*names(), "host")):
-        close = get_close_matches(processor, [*names(), *ALIASES], n=1)
+    if kind != "cpu" or not (processor in ("", "host") or is_known(processor)):
+        close = get_close_matches(processor, [*names(), *elsewhere(), *ALIASES], n=1)
         meant = f"did you mean cpu:{canonical_name(close[0])}? " if close else ""
         raise UsageError(
             f"there is no target '{target}'",
             hint=f"{meant}cpu is this machine; others are "
-            + ", ".join(f"cpu:{name}" for name in names()),
+            + ", ".join(f"cpu:{name}" for name in (*names(), *elsewhere())),
         )
     return Isa.of(processor or "host")
 
@@ -229,7 +233,7 @@ def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
 def write_library(
     compilations: Sequence[Compilation], program: Program, request: Request, output: Path
 ) -> Folder:
-    """Write `lib<name>.so`, `lib<name>.a` and `<name>.h`, with code for each of some processors."""
+    """Write the libraries and their header, with code for each of some processors."""
     first = compilations[0].ctx
     variants = [each.ctx.get(Isa) for each in compilations] if first.find(HiddenSymbols) else []
     isa, interface = isa_of(request.target) if variants else first.get(Isa), first.get(Interface)
@@ -246,6 +250,8 @@ def write_library(
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
+    if not isa.system.has_threads:
+        options["threads"] = "the caller's"
     if interface.beside:
         options[WEIGHTS] = hash_of_image(weights)
     if interface.profile:
@@ -273,26 +279,37 @@ def write_library(
         options=options,
         files={},
     )
+    support = support_object([member.data for member in members], isa)
+    if support is not None:
+        members.append(Member(f"{name}_support.o", *support))
     signature = signature_of(manifest)
     symbol = f"{name}_signature"
     signed = objects.text_object(symbol, signature, isa)
     file = WeightsFile(signature, weights)
-    members.append(_weights_member(interface, file, plainest(isa) if variants else isa))
+    members.append(_weights_member(interface, file, isa.baseline if variants else isa))
     members.append(Member(f"{symbol}.o", signed, (symbol,)))
     described = f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__}"
     named = weights_name(name) if interface.beside else ""
     text = header_text(
-        interface, arena, described, signature, [each.name for each in variants], named
+        interface, arena, described, signature, [each.name for each in variants], named, isa.system
     )
+    data, exports = [member.data for member in members], _exports(interface, bool(variants), symbol)
     files: dict[str, Content] = {
-        f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
-        f"lib{name}.a": archive(members),
+        **link_library(data, name, isa, exports, libraries),
         f"{name}.h": text.encode(),
     }
+    if isa.system.format == "elf":
+        files[f"lib{name}.a"] = archive(members)
     files |= _initial_state(program, interface)
     if interface.beside:
         files[named] = file
     return write_folder(output, manifest, {**files, **request.files})
+
+
+def _exports(interface: Interface, variants: bool, signature: str) -> tuple[str, ...]:
+    """Return what the header of a library declares."""
+    functions = (*interface.functions, *(variant_functions(interface) if variants else ()))
+    return (*functions, *([interface.use_weights] if interface.beside else []), signature)
 
 
 def _weights_member(interface: Interface, file: WeightsFile, isa: Isa) -> Member:

@@ -14,7 +14,8 @@ from fewbit.passes.llvm.emit_object import HiddenSymbols
 from fewbit.passes.native import FOR_ALL
 from fewbit.pipeline.compilation import Compilation
 from fewbit.program.weight_image import SharedWeights, VariantWeights, WeightImage
-from fewbit.toolchain.isa import Isa, canonical_name, family, names
+from fewbit.toolchain.isa import Isa, canonical_name, family, is_known, on_system
+from fewbit.toolchain.system import LINUX
 
 SELDOM = ("x86-64-v4",)
 """Processors that `auto` leaves out: the few that have AVX-512 without VNNI run x86-64-v3."""
@@ -25,21 +26,31 @@ CpuVariants = str | Sequence[str]
 
 def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
     """Return the processors that are meant, best first; all are of the family of the target."""
-    every = family(target.architecture)
+    every = family(target.architecture, target.system)
+    if len(every) == 1:
+        raise UsageError(
+            f"{every[0].name} has one kind of code, and no variants",
+            hint="compile without cpu_variants, --cpu-variants",
+        )
     if given == "all":
         return every
     if given == "auto":
-        return tuple(isa for isa in every if isa.name not in SELDOM)
+        return tuple(isa for isa in every if isa.processor not in SELDOM)
     named = given.split(",") if isinstance(given, str) else given
-    wanted = [canonical_name(name.strip()) for name in named]
+    wanted = [_for_target(canonical_name(name.strip()), target) for name in named]
     known = [isa.name for isa in every]
     for name in wanted:
         if name in known:
             continue
-        if name not in names():
+        if not is_known(name):
             what = f"there is no processor '{name}' to make a variant for"
             raise UsageError(what, hint=f"variants are {', '.join(known)}; or auto, or all")
         other = Isa.of(name)
+        if other.system is not target.system:
+            raise UsageError(
+                f"'{name}' is for {other.system.title}, and the target for {target.system.title}",
+                hint=f"variants are {', '.join(known)}; or auto, or all",
+            )
         raise UsageError(
             f"'{name}' is of another family, {other.architecture}, than the target, "
             f"{target.architecture}: one library has one of them",
@@ -48,6 +59,14 @@ def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
     if not wanted:
         raise UsageError("no variants are named", hint=f"variants are {', '.join(known)}")
     return tuple(isa for isa in every if isa.name in wanted)
+
+
+def _for_target(name: str, target: Isa) -> str:
+    """Return the name of a processor on the target's system, if it is one of no other system."""
+    if not is_known(name) or Isa.of(name).system is not LINUX:
+        return name
+    found = on_system(Isa.of(name), target.system)
+    return name if found is None else found.name
 
 
 def compile_variants(start: Compilation, isas: Sequence[Isa]) -> list[Compilation]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fewbit import __version__
 from fewbit.base.target_name import TargetName
+from fewbit.codegen.boot.embedded import Embedded, make_up_inputs
 from fewbit.codegen.interface import Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
 from fewbit.errors import MissingToolError
@@ -23,33 +24,31 @@ from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Content, Folder, Manifest, write_folder
 from fewbit.program.program import Program
-from fewbit.program.signature import TensorSpec
 from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.board import board_of, memory_of
 from fewbit.targets.mcu.core import CORES, DEFAULT, Core, core_of
 from fewbit.targets.mcu.fit import needs_of, refuse_what_does_not_fit
 from fewbit.targets.mcu.fix_sizes import one_sample
-from fewbit.targets.mcu.harness import Embedded
 from fewbit.targets.mcu.interface import header, run_name
 from fewbit.targets.mcu.library import Library, link_program, make_library
+from fewbit.targets.mcu.packages import KINDS, Packed, package_files
 from fewbit.targets.mcu.pipeline import mcu_pipeline
-from fewbit.targets.options import FLAG, TEXT, Options, option
+from fewbit.targets.options import TEXT, BootOptions, one_of, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
-class McuOptions(Options):
+class McuOptions(BootOptions):
     """The options of `mcu`."""
 
-    bare_metal: bool = option(
-        FLAG,
-        "Also a program that boots on QEMU's board of the core and checks itself.",
-        see="[microcontrollers](mcu.md#a-program-that-boots)",
+    package: str | None = option(
+        one_of(*KINDS),
+        "The folder is a library of a build system's: cmake, arduino, zephyr.",
+        metavar="SYSTEM",
+        see="[microcontrollers](mcu.md#in-your-build-system)",
     )
     flash: str | None = option(
         TEXT,
@@ -108,10 +107,14 @@ class Mcu(Target):
         described = (
             f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__} for {core.name}"
         )
-        files: dict[str, Content] = {
-            f"lib{name}.a": library.archive,
-            f"{name}.h": header(interface, described, arena, library.stack_bytes).encode(),
-        }
+        text = header(interface, described, arena, library.stack_bytes).encode()
+        files: dict[str, Content] = {f"lib{name}.a": library.archive, f"{name}.h": text}
+        if given.package is not None:
+            packed = Packed(
+                core, board_of(core), interface, described, text, library.archive,
+                arena, library.stack_bytes,
+            )  # fmt: skip
+            files |= package_files(given.package, packed)
         if given.bare_metal:
             files[f"{name}.elf"] = _boot_program(made, program, library)
         manifest = Manifest(
@@ -167,8 +170,7 @@ def _bytes(text: str | None) -> int | None:
 def _boot_program(made: Compilation, program: Program, library: Library) -> bytes:
     """Return a program with a random input inside, and what the interpreter says of it."""
     core, interface = made.ctx.get(Core), made.ctx.get(Interface)
-    random = np.random.default_rng(0)
-    inputs = [_made_up(random, spec) for spec in one_sample(program).inputs]
+    inputs = make_up_inputs(one_sample(program))
     expected = [np.asarray(array) for array in program.run(*inputs)]
     embedded = Embedded(
         inputs,
@@ -177,10 +179,3 @@ def _boot_program(made: Compilation, program: Program, library: Library) -> byte
         expected,
     )
     return link_program(core, board_of(core), library.members, run_name(interface), embedded)
-
-
-def _made_up(random: np.random.Generator, spec: TensorSpec) -> Array:
-    shape = [size or 1 for size in spec.shape or ()]
-    if spec.dtype.kind == "f":
-        return random.standard_normal(shape).astype(spec.dtype)
-    return np.zeros(shape, spec.dtype)

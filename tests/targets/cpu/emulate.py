@@ -24,7 +24,8 @@ from fewbit.runtime.emulated import EMULATORS as RUNTIME_EMULATORS
 from fewbit.runtime.emulated import Emulator
 from fewbit.runtime.native import dtype_of
 from fewbit.toolchain.isa import Isa
-from fewbit.toolchain.link import lld, stand_in
+from fewbit.toolchain.link import stand_in
+from fewbit.toolchain.lld import lld
 from fewbit.toolchain.objects import emit_object, parse_ir
 
 Array = np.ndarray[Any, Any]

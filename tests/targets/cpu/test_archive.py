@@ -10,7 +10,7 @@ from fewbit.errors import PassError
 from fewbit.toolchain.archive import MAGIC, Member, archive
 from fewbit.toolchain.elf import symbols
 from fewbit.toolchain.isa import Isa
-from fewbit.toolchain.link import lld
+from fewbit.toolchain.lld import lld
 from fewbit.toolchain.objects import emit_object, parse_ir
 
 

@@ -18,7 +18,7 @@ def test_code_for_every_family(architecture: str) -> None:
     isas = family(architecture)
     texts = [runtime_ir("detect", architecture), needs_ir(isas)]
     module = link_modules(texts, ["variants.fitting"], isas[0])
-    link_in(module, instructions_ir(architecture))
+    link_in(module, instructions_ir(isas[0]))
     declared = [f.name for f in module.functions if f.is_declaration]
     missing = [name for name in declared if not name.startswith("llvm.")]
     assert missing == ([] if architecture == "x86_64" else ["getauxval"])

@@ -11,7 +11,8 @@ from fewbit.errors import UnsupportedError
 from fewbit.toolchain import objects
 from fewbit.toolchain.elf import section
 from fewbit.toolchain.isa import Isa, names
-from fewbit.toolchain.link import LIBRARIES, link_shared
+from fewbit.toolchain.link import link_shared
+from fewbit.toolchain.system import LINUX
 
 CALLS = """
 declare double @exp(double)
@@ -66,7 +67,7 @@ def test_unknown_function_is_named() -> None:
     assert b"libelse.so.1\0" in library
 
 
-@pytest.mark.parametrize("soname", LIBRARIES)
+@pytest.mark.parametrize("soname", LINUX.libraries)
 def test_libraries_have_what_we_take_from_them(soname: str) -> None:
     """An older system than the one that we link for may lack newer functions."""
     try:
@@ -74,4 +75,4 @@ def test_libraries_have_what_we_take_from_them(soname: str) -> None:
     except OSError:
         pytest.skip(f"there is no {soname} here")
     newer = {"fmaximum", "fmaximumf", "fminimum", "fminimumf"}
-    assert [name for name in LIBRARIES[soname] - newer if not hasattr(library, name)] == []
+    assert [name for name in LINUX.libraries[soname] - newer if not hasattr(library, name)] == []

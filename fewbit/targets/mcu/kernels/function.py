@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from fewbit.codegen.bare_metal.helpers import SMALL
 from fewbit.llvm import function
 from fewbit.llvm.types import I32, PTR, Spelled, type_of
 from fewbit.llvm.values import Operand, Value
 from fewbit.targets.mcu.core import Core
 
-SMALL = 'minsize optsize "nooutline"'
-"""Small code is also the faster one on these cores, but not where pieces of loops become calls."""
 ATTRIBUTES = 'noinline nounwind "no-builtins"'
 """A loop that copies is no call of memcpy."""
 INDEX = I32
