@@ -16,6 +16,7 @@ import numpy as np
 
 import fewbit
 from fewbit.data import mnist
+from fewbit.errors import Error
 from fewbit.models import create, zoo
 from fewbit.models.training import train
 
@@ -33,7 +34,7 @@ def main(folder: Path) -> None:
     print(f"{page}: draw on it; {module.stat().st_size:,} bytes of WebAssembly")
     try:
         found = [artifact(image[None]).argmax() for image in digits.test_x[:200]]
-    except fewbit.Error as error:  # node runs it here; a page needs no node
+    except Error as error:  # node runs it here; a page needs no node
         print(error)
         return
     right = np.equal(found, digits.test_y[:200]).mean()
