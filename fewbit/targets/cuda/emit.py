@@ -210,7 +210,7 @@ class _Generic:
         self.reduced = [d for d, kind in enumerate(self.kinds) if kind == "reduction"]
 
     def is_exact(self) -> bool:
-        """Whether lanes share sums, and these are the same in any order.
+        """Tell whether lanes share sums, and these are the same in any order.
 
         Those of f64 are, too, once they are the f32 that they are needed as.
         """

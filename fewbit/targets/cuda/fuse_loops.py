@@ -128,7 +128,7 @@ def place_of(memory: Memory, values: ArenaValues) -> Place:
 
 
 def _is_safe(kept: Sequence[Nest], call: Call, values: ArenaValues) -> bool:
-    """Whether it makes no difference in which order blocks do all this."""
+    """Tell whether it makes no difference in which order blocks do all this."""
     shared = SHARED[call.kind]
     y = place_of(call.operands["y"], values)
     others = {place_of(m, values) for n, m in call.operands.items() if n not in shared}

@@ -43,7 +43,7 @@ def join_loops(steps: Sequence[Step]) -> list[Step]:
 
 
 def is_small(nest: Nest) -> bool:
-    """Whether one block is enough."""
+    """Tell whether one block is enough."""
     return nest.threads <= SMALL and nest.work <= LITTLE
 
 

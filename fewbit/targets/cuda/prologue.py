@@ -222,7 +222,7 @@ class _Writer:
 
 
 def _is_last(nest: Nest, nests: Sequence[Nest]) -> bool:
-    """Whether it can be computed when others are: a number that none of them reads."""
+    """Tell whether it can be computed when others are: a number that none of them reads."""
     if nest.threads != 1 or not is_for_everybody(nest):
         return False
     return not any(w.meets(m) for w in nest.writes for each in nests for m in each.reads)
@@ -233,7 +233,7 @@ def _is_local(nest: Nest) -> bool:
 
 
 def is_for_everybody(nest: Nest) -> bool:
-    """Whether every thread computes all of it, and again gives the same."""
+    """Tell whether every thread computes all of it, and again gives the same."""
     if not _is_local(nest):
         return False
     if nest.whole_body:
@@ -263,7 +263,7 @@ def _steps(nest: Nest, other: Nest) -> int:
 
 
 def _meet(one: Memory, other: Memory) -> bool:
-    """Whether two views share elements; strided ones may lie between each other."""
+    """Tell whether two views share elements; strided ones may lie between each other."""
     if not one.meets(other):
         return False
     if one.element != other.element or one.shifts or other.shifts:
