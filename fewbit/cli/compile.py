@@ -160,7 +160,8 @@ def compile_model(
         from fewbit.passes.quant.integer_only import IntegerOnly
         from fewbit.pipeline.compilation import run_passes
 
-        program = run_passes(program, IntegerOnly(strict=True, fixed_point=chosen.fixed_point))
+        is_fixed = chosen.is_fixed_point(target)
+        program = run_passes(program, IntegerOnly(strict=True, fixed_point=is_fixed))
     if stop_after is not None:
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.wide_reductions import widen_to_f32
 
 aten = torch.ops.aten
 
@@ -27,6 +28,7 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.mode.default: _mode,
         aten.cummax.default: _cumulative(torch.ge),
         aten.cummin.default: _cumulative(torch.le),
+        aten.logcumsumexp.default: _log_of_sums,
         aten.searchsorted.Tensor: _search_sorted,
         aten.searchsorted.Scalar: _search_number,
         aten._cdist_forward.default: _distances,
@@ -98,6 +100,25 @@ def _mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
     place = torch.where(lines == value, places, -1).amax(-1, True)
     results = value.movedim(-1, dim), place.movedim(-1, dim)
     return results if keepdim else tuple(each.squeeze(dim) for each in results)  # pyright: ignore
+
+
+def _log_of_sums(x: Tensor, dim: int) -> Any:
+    """The logarithm of sums of powers up to each element, pairwise: none is far below the others.
+
+    torch-mlir takes the largest of all elements out of the powers, and what is 100 less is 0.
+    """
+    if not is_static(x.shape[dim]):
+        return NotImplemented
+    y, size, shift = widen_to_f32(x), int(x.shape[dim]), 1
+    while shift < size:
+        none = torch.full_like(y.narrow(dim, 0, shift), float("-inf"))
+        before = torch.cat([none, y.narrow(dim, 0, size - shift)], dim)
+        largest = torch.maximum(y, before)
+        least = torch.minimum(y, before)
+        difference = torch.where(least == largest, torch.zeros_like(y), least - largest)
+        y = largest + torch.log1p(torch.exp(difference))
+        shift *= 2
+    return y.to(x.dtype) if y is not x else x.clone()
 
 
 def _cumulative(is_better: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:

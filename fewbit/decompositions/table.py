@@ -159,7 +159,7 @@ def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) ->
 
 
 def _signbit(x: torch.Tensor) -> torch.Tensor:
-    """What is below zero, and the zero that divides one to minus infinity."""
+    """Return what is below zero, with the zero that divides one to minus infinity."""
     return (x < 0) | ((x == 0) & (x.reciprocal() < 0)) if x.is_floating_point() else x < 0
 
 

@@ -22,7 +22,6 @@ _REDUCTIONS = (
     aten.linalg_vector_norm.default,
     aten.cumsum.default,
     aten.cumprod.default,
-    aten.logcumsumexp.default,
     aten.layer_norm.default,
     aten.group_norm.default,
 )

@@ -11,7 +11,7 @@ is needed to keep an accumulator in a register.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -85,6 +85,14 @@ class ControlFlow(Instructions):
         if not self.ended:
             raise IrTypeError(f"'{self.name}' goes on where a condition does not hold")
         self._begin(on)
+
+    def wait_until(self, evaluate: Callable[[], Value]) -> None:
+        """Evaluate a condition again and again until it holds."""
+        body, end = self._label("wait"), self._label("end")
+        self._jump(body)
+        self._begin(body)
+        self._branch(evaluate(), end, body)
+        self._begin(end)
 
     @contextmanager
     def loop(

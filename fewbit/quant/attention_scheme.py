@@ -10,7 +10,12 @@ import re
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
+from xdsl.dialects.builtin import ModuleOp
+
+from fewbit.dialects.mico import AttentionOp
+from fewbit.dialects.mico.constraints import width_attr
 from fewbit.errors import UsageError
+from fewbit.ir.locations import place_of
 from fewbit.numerics import Width
 from fewbit.quant.scheme import read_width
 
@@ -49,9 +54,31 @@ class AttentionScheme:
         widths = {} if match is None else match.groupdict()
         return AttentionScheme(**{part: read_width(text) for part, text in widths.items()})
 
+    @staticmethod
+    def is_one(text: str) -> bool:
+        """Return whether a text is a scheme with widths."""
+        return _TEXT.fullmatch(text.strip().lower()) is not None
+
     def __str__(self) -> str:
         widths = ((part.name[0], getattr(self, part.name)) for part in fields(self))
         return "".join(f"{letter}{width}" for letter, width in widths if width) or "fp"
 
 
 AttentionSchemeLike: TypeAlias = AttentionScheme | str
+
+
+def quantize_attention(module: ModuleOp, scheme: AttentionScheme) -> None:
+    """Give every attention of a program these widths, in place."""
+    found = [op for op in module.walk() if isinstance(op, AttentionOp)]
+    if not found:
+        raise UsageError(
+            f"the recipe says attention={scheme}, and the program has no attention",
+            hint="leave it out of the recipe",
+        )
+    for op in found:
+        for part in fields(scheme):
+            width, name = getattr(scheme, part.name), f"{part.name}_bits"
+            if width is not None and getattr(op, name) is not None:
+                raise UsageError("the attention is quantized already", place=place_of(op))
+            if width is not None:
+                op.properties[name] = width_attr(width)

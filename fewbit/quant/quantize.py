@@ -52,6 +52,7 @@ from fewbit.numerics import Quantized
 from fewbit.program.program import Program
 from fewbit.program.references import weight_ref
 from fewbit.program.store import BLOCK, WeightStore
+from fewbit.quant.attention_scheme import quantize_attention
 from fewbit.quant.cache_scheme import check_noted
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
@@ -200,6 +201,8 @@ class _Quantization:
                 for op in ops:
                     self._quantize(name, op, self.schemes[name])
                 step(1)
+        if self.recipe.attention is not None:
+            quantize_attention(self.module, self.recipe.attention)
         self._drop_unused()
         result = Program(self.module, self._complete_store(), str(self.recipe), self.given.files)
         verify(self.module, stage="quantize")

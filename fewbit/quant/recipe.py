@@ -30,6 +30,7 @@ from fewbit.base.files import PathLike, replacing_file
 from fewbit.errors import Error, Place, UsageError
 from fewbit.numerics import WidthLike
 from fewbit.passes.graph.names import REGEX_PREFIX, NamePattern
+from fewbit.quant.attention_scheme import AttentionScheme
 from fewbit.quant.cache_scheme import CacheScheme
 from fewbit.quant.recipe_text import (
     SUFFIXES,
@@ -45,8 +46,13 @@ from fewbit.quant.scheme import LayerScheme, SchemeLike, read_width
 __all__ = ["LayerScheme", "Recipe", "RecipeLike", "SchemeLike"]
 
 _FLOAT = LayerScheme()
-_FIELDS = ("version", "default", "layers", "order", "cache")
-_CACHE = "cache"
+_FIELDS = ("version", "default", "layers", "order", "cache", "attention")
+_CACHE, _ATTENTION = "cache", "attention"
+_BESIDE: dict[str, tuple[type[CacheScheme] | type[AttentionScheme], str]] = {
+    _CACHE: (CacheScheme, "q8"),
+    _ATTENTION: (AttentionScheme, "q8k8"),
+}
+"""Schemes of what is no layer, with an example of each."""
 _MICO_TERNARY = 1.5
 
 
@@ -54,7 +60,12 @@ def _read_cache(value: object) -> object:
     return CacheScheme.of(value) if isinstance(value, str) else value
 
 
+def _read_attention(value: object) -> object:
+    return AttentionScheme.of(value) if isinstance(value, str) else value
+
+
 _Cache: TypeAlias = Annotated[CacheScheme | None, BeforeValidator(_read_cache)]
+_Attention: TypeAlias = Annotated[AttentionScheme | None, BeforeValidator(_read_attention)]
 
 
 class Recipe(BaseModel):
@@ -62,7 +73,8 @@ class Recipe(BaseModel):
 
     For a layer the exact name wins, then the nearest module above it that is named, then the
     first `re:` pattern that matches, then the default. `cache` is what a language model keeps keys
-    and values as; None leaves that open.
+    and values as, `attention` how queries, keys, values and scores are rounded; None leaves that
+    open.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +84,7 @@ class Recipe(BaseModel):
     layers: dict[str, LayerScheme] = {}
     order: tuple[LayerScheme, ...] | None = None
     cache: _Cache = None
+    attention: _Attention = None
 
     @staticmethod
     def of(value: RecipeLike) -> Recipe:
@@ -161,9 +174,14 @@ class Recipe(BaseModel):
         if self.order is not None or not all(_in_text(name) for name in self.layers):
             return self.model_dump_json()
         exceptions = [f"{name}={scheme}" for name, scheme in self.layers.items()]
-        if self.cache is not None:
-            exceptions.append(f"{_CACHE}={self.cache}")
+        exceptions += [f"{name}={scheme}" for name, scheme in self._others.items()]
         return ",".join([str(self.default), *exceptions])
+
+    @property
+    def _others(self) -> dict[str, str]:
+        """The schemes of what is no layer."""
+        given = {_CACHE: self.cache, _ATTENTION: self.attention}
+        return {name: str(scheme) for name, scheme in given.items() if scheme is not None}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and str(self) == str(other)
@@ -174,8 +192,7 @@ class Recipe(BaseModel):
     @model_serializer
     def _serialize(self) -> dict[str, Any]:
         data: dict[str, Any] = {"version": self.version}
-        if self.cache is not None:
-            data[_CACHE] = str(self.cache)
+        data |= self._others
         if self.order is not None:
             return data | {"order": [str(scheme) for scheme in self.order]}
         data["default"] = str(self.default)
@@ -220,12 +237,12 @@ def _from_text(text: str) -> Recipe:
     """`w8a8`, or `w8a8,fc1=w4a8,re:conv.*=w6a8`: the default, then exceptions."""
     default, *exceptions = text.split(",")
     layers: dict[str, LayerScheme] = {}
-    cache: CacheScheme | None = None
+    beside: dict[str, Any] = {}
     for exception in exceptions:
         name, equals, scheme = exception.rpartition("=")
         name = name.strip()
-        if name == _CACHE and cache is None and CacheScheme.is_one(scheme):
-            cache = CacheScheme.of(scheme)
+        if name in _BESIDE and name not in beside and _BESIDE[name][0].is_one(scheme):
+            beside[name] = _BESIDE[name][0].of(scheme)
             continue
         if not equals or name in layers:
             problem = "is given twice" if equals else "is not 'name=scheme'"
@@ -234,7 +251,7 @@ def _from_text(text: str) -> Recipe:
                 hint="write the default and then the exceptions: 'w8a8,fc1=w4a8'",
             )
         layers[name] = _scheme(scheme, Place(layer=name))
-    return Recipe(default=LayerScheme.of(default), layers=layers, cache=cache)
+    return Recipe(default=LayerScheme.of(default), layers=layers, **beside)
 
 
 def _in_text(name: str) -> bool:
@@ -279,19 +296,25 @@ def _from_mapping(data: Mapping[str, Any], source: Source) -> Recipe:
     }
     if order is not None:
         fields["order"] = _schemes(order, source.place("order"))
-    if data.get(_CACHE) is not None:
-        fields[_CACHE] = _cache(data[_CACHE], source.place(_CACHE))
+    given = {name: data.get(name) for name in _BESIDE}
+    fields |= {
+        name: _beside(name, value, source.place(name))
+        for name, value in given.items()
+        if value is not None
+    }
     try:
         return Recipe(**fields)
     except Error as error:
         raise error.at(file=source.file) from None
 
 
-def _cache(value: Any, place: Place) -> CacheScheme:
-    if not isinstance(value, str | CacheScheme):
-        raise UsageError("'cache' is a text, such as 'q8'", place=place)
+def _beside(name: str, value: Any, place: Place) -> CacheScheme | AttentionScheme:
+    """Return the scheme of what is no layer."""
+    kind, example = _BESIDE[name]
+    if not isinstance(value, str | kind):
+        raise UsageError(f"'{name}' is a text, such as '{example}'", place=place)
     try:
-        return CacheScheme.of(value)
+        return kind.of(cast(Any, value))
     except Error as error:
         raise error.at(**vars(place)) from None
 

@@ -231,6 +231,8 @@ def order_text(order: int) -> str:
 CSRS = {
     "fflags": 0x001, "frm": 0x002, "fcsr": 0x003, "cycle": 0xC00, "instret": 0xC02,
     "cycleh": 0xC80, "instreth": 0xC82, "mhartid": 0xF14, "mcycle": 0xB00, "minstret": 0xB02,
+    "mcycleh": 0xB80, "minstreth": 0xB82, "mstatus": 0x300, "mtvec": 0x305, "mepc": 0x341,
+    "mcause": 0x342, "mtval": 0x343,
 }  # fmt: skip
 CSR_NAMES = {value: name for name, value in CSRS.items()}
 

@@ -2,7 +2,8 @@
 
 Two modules: one adds up the products of a clock by a tree whose wires grow by a bit a level, the
 other has the accumulators. In each clock with `valid`, a unit takes the next `lanes` elements of x
-and of every row of w; in the clock behind the last of a row, `done` says that `sums` is complete.
+and of every row of w into registers, so that no path leads from an input through a tree; the next
+clock adds them up. Two clocks behind the last of a row, `done` says that `sums` is complete.
 Elements are packed lowest first; of one bit, 0 is +1 and 1 is -1.
 """
 
@@ -87,7 +88,7 @@ def _accumulators(unit: DotUnit) -> str:
         part = f"sums[{(r + 1) * unit.sum_bits - 1}:{r * unit.sum_bits}]"
         dot = _resize(f"dot{r}", width, unit.sum_bits)
         wires += f"""  wire [{width - 1}:0] dot{r};
-  {unit.name}_tree tree{r} ({last}.x(x), .w(w[{(r + 1) * w - 1}:{r * w}]), .sum(dot{r}));
+  {unit.name}_tree tree{r} ({last}.x(xs), .w(ws[{(r + 1) * w - 1}:{r * w}]), .sum(dot{r}));
 """
         updates += f"      {part} <= first ? {dot} : {part} + {dot};\n"
     return f"""module {unit.name} (
@@ -99,14 +100,22 @@ def _accumulators(unit: DotUnit) -> str:
   output reg done,
   output reg [{unit.rows * unit.sum_bits - 1}:0] sums
 );
+  reg taken;
+  reg [{x - 1}:0] xs;
+  reg [{unit.rows * w - 1}:0] ws;
   reg [{step_bits - 1}:0] step;
   wire first = step == {step_bits}'d0;
   wire last = step == {step_bits}'d{unit.steps - 1};
 {wires}
   always @(posedge clk) begin
-    done <= !reset && valid && last;
+    taken <= !reset && valid;
+    if (valid) begin
+      xs <= x;
+      ws <= w;
+    end
+    done <= !reset && taken && last;
     if (reset) step <= {step_bits}'d0;
-    else if (valid) begin
+    else if (taken) begin
       step <= last ? {step_bits}'d0 : step + {step_bits}'d1;
 {updates}    end
   end
@@ -143,6 +152,7 @@ def test_bench(unit: DotUnit, inputs: int) -> str:
       #1 clk = 1; #1 clk = 0;
     end
     valid = 0;
+    #1 clk = 1; #1 clk = 0;
     #1 $display("clocks %0d", clocks);
     $finish;
   end

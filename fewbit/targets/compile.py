@@ -108,7 +108,7 @@ def compile(
     request, chosen = _follow_devices(program, request, options)
     request = replace(request, float_weights=float_weights(program), files=program.files)
     if integer_only:
-        program = without_floats(program, strict=True, fixed_point=chosen.fixed_point)
+        program = without_floats(program, strict=True, fixed_point=chosen.is_fixed_point(target))
     with progress(f"Compiling {name}"):
         return Artifact(chosen.compile(program, request, folder), temporary)
 

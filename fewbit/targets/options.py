@@ -203,3 +203,14 @@ class TunedOptions(Options):
         metavar="FILE",
         see="[tuning](tuning.md)",
     )
+
+
+@dataclass(frozen=True)
+class BootOptions(Options):
+    """Options of a target whose programs can boot."""
+
+    bare_metal: bool = option(
+        FLAG,
+        "Also a program that boots, has an input inside and checks itself.",
+        see="[microcontrollers](mcu.md#a-program-that-boots), [cores](cores.md)",
+    )

@@ -24,6 +24,7 @@ OURS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
     "cuda": "fewbit.targets.cuda.target:Cuda",
     "mcu": "fewbit.targets.mcu.target:Mcu",
+    "wasm": "fewbit.targets.wasm.target:Wasm",
     "vexii": "fewbit.targets.vexii.target:Vexii",
     "gemmini": "fewbit.targets.gemmini.target:Gemmini",
     "bitfusion": "fewbit.targets.bitfusion.target:BitFusion",

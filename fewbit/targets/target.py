@@ -137,6 +137,10 @@ class Target(ABC):
         """
         return None
 
+    def is_fixed_point(self, name: str) -> bool:
+        """Return `fixed_point` for a name of the target, where it differs by that."""
+        return self.fixed_point
+
     def load_tuner(self) -> KnownSettings:
         """Return the tuner of its programs."""
         if self.tuner is None:

@@ -105,6 +105,8 @@ class Isa:
     """How functions are called, where the triple leaves that open."""
     is_static: bool = False
     """Whether code stays where it is linked to be."""
+    unrolls: bool = True
+    """Whether LLVM may unroll loops."""
 
     @staticmethod
     def of(name: str) -> Isa:

@@ -77,7 +77,7 @@ def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
     _initialize()
     try:
         module = binding.parse_assembly(text, context)
-        vars(module)["_owned"] = context is not None
+        module._owned = context is not None  # pyright: ignore[reportPrivateUsage]
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
@@ -134,6 +134,7 @@ def optimize(module: ModuleRef, isa: Isa) -> None:
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
+    options.loop_unrolling = isa.unrolls
     builder = binding.create_pass_builder(machine, options)
     with without_remarks():
         builder.getModulePassManager().run(module, builder)

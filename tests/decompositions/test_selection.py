@@ -15,6 +15,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "kthvalue": lambda x: torch.kthvalue(x, 2, 0, True),
     "median": lambda x: (torch.median(x, 1), torch.median(x)),
     "cummax": lambda x: torch.cummax(x, 0),
+    "logcumsumexp": lambda x: (torch.logcumsumexp(x * 100, 0), torch.logcumsumexp(x, 1)),
+    "logcumsumexp_of_nothing": lambda x: torch.logcumsumexp(torch.where(x > 0, x, -torch.inf), 1),
     "cummin": lambda x: torch.cummin(x, 1),
     "hypot": lambda x: (torch.hypot(x, x * 3), torch.copysign(x, x - 0.2)),
     "cdist": lambda x: (torch.cdist(x, x[:2]), torch.cdist(x, x[:2], p=1.0)),

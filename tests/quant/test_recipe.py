@@ -55,20 +55,28 @@ odd_names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter
     lambda text: not text.startswith("re:")
 )
 patterns = st.sampled_from([r"re:conv.*", r"re:layers\.\d+\.fc[12]", "re:a{1,2}", "re:(?=x).*"])
+attentions = st.sampled_from([None, *map(AttentionScheme.of, ("q8k8", "q4k8v8s8", "v8", "s1.58"))])
 caches = st.sampled_from([None, *map(CacheScheme.of, ("f32", "f16", "q8", "q4", "q4h64"))])
 text_recipes = st.builds(
     Recipe,
     default=schemes(),
     layers=st.dictionaries(plain_names, schemes(), max_size=4),
     cache=caches,
+    attention=attentions,
 )
 named_recipes = st.builds(
     Recipe,
     default=schemes(),
     layers=st.dictionaries(plain_names | odd_names | patterns, schemes(), max_size=4),
     cache=caches,
+    attention=attentions,
 )
-ordered_recipes = st.builds(Recipe, order=st.lists(schemes(), max_size=5).map(tuple), cache=caches)
+ordered_recipes = st.builds(
+    Recipe,
+    order=st.lists(schemes(), max_size=5).map(tuple),
+    cache=caches,
+    attention=attentions,
+)
 recipes = named_recipes | ordered_recipes
 
 
@@ -465,6 +473,21 @@ def test_narrow_weights_have_no_offsets() -> None:
     for text in ("w1a8g32-offset", "w1.58a8g32-offset"):
         with pytest.raises(WidthError, match="have no offset"):
             LayerScheme.of(text)
+
+
+def test_attention_is_no_layer() -> None:
+    recipe = Recipe.of("w8a8,attention=q8k8s4,head=fp")
+    assert str(recipe.attention) == "q8k8s4"
+    assert recipe.resolve(["attention.q", "head"])["attention.q"] == LayerScheme.of("w8a8")
+    assert Recipe.of({"default": "w8a8", "attention": "q8k8s4", "layers": {"head": "fp"}}) == recipe
+    # Layers below a module of that name have schemes of layers.
+    layers = Recipe.of("w8a8,attention=w4a8")
+    assert layers.attention is None
+    assert layers.layer("attention.q") == LayerScheme.of("w4a8")
+    with pytest.raises(UsageError, match="'attention' is a text"):
+        Recipe.of({"default": "w8a8", "attention": 8})
+    with pytest.raises(UsageError, match="not a scheme for attention"):
+        Recipe.of({"default": "w8a8", "attention": "k8q8"})
 
 
 def test_the_cache_is_no_layer() -> None:

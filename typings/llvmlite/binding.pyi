@@ -29,6 +29,7 @@ class ValueRef:
     def is_declaration(self) -> bool: ...
 
 class ModuleRef:
+    _owned: bool
     triple: str
     data_layout: str
     _context: ContextRef
@@ -73,6 +74,7 @@ class Target:
 class PipelineTuningOptions:
     loop_vectorization: bool
     slp_vectorization: bool
+    loop_unrolling: bool
 
 class PassBuilder:
     def getModulePassManager(self) -> ModulePassManager: ...

@@ -17,6 +17,16 @@ class DeviceCalls(KernelCalls):
     """Calls of functions that instructions or commands of a device are in."""
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """What a core must have, in words."""
+        return ()
+
+    @property
+    def has_coprocessor(self) -> bool:
+        """Whether it sends commands to a coprocessor, which must be switched on."""
+        return False
+
+    @property
     def public(self) -> set[str]:
         """Names that the linker must see, beside those of layers."""
         return set()

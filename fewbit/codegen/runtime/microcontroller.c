@@ -453,16 +453,19 @@ u64 fewbit_from_signed64(i32 a) {
   return a < 0 ? round_to_double(SIGN64, 0, -(u32)a) : round_to_double(0, 0, (u32)a);
 }
 
-i32 fewbit_to_signed64(u64 a) {
+static u32 truncate_magnitude64(u64 a) {
   const i32 exponent = exponent_of64(a);
-  const u64 significand = significand_of64(a);
+  if (exponent > -21)
+    return ~(u32)0;
+  return exponent > -64 ? (u32)(significand_of64(a) >> -exponent) : 0;
+}
+
+u32 fewbit_to_unsigned64(u64 a) { return a & SIGN64 || is_nan64(a) ? 0 : truncate_magnitude64(a); }
+
+i32 fewbit_to_signed64(u64 a) {
   if (is_nan64(a))
     return 0;
-  u32 magnitude = 0;
-  if (exponent > -21)
-    magnitude = ~(u32)0;
-  else if (exponent > -64)
-    magnitude = (u32)(significand >> -exponent);
+  const u32 magnitude = truncate_magnitude64(a);
   if (a & SIGN64)
     return magnitude > SIGN ? INT32_MIN : (i32)-magnitude;
   return magnitude >= SIGN ? INT32_MAX : (i32)magnitude;

@@ -23,6 +23,8 @@ from fewbit.numerics.widths import Width, WidthLike
 
 _BLOCK = 16
 """Outputs of one matmul of the tensor cores."""
+_PLENTY = 8
+"""Blocks of outputs for each multiprocessor with which no warps share k."""
 _LANES = {False: (4, 2), True: (2, 4)}
 """Whether a lane's values of two steps lie side by side, or, `narrow`, a step's four lanes."""
 
@@ -185,22 +187,29 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         "hopper.cu",
         "few_bit_lanes.cu",
         "few_bit.cu" if config["stages"] else "few_bit_direct.cu",
-        **element(problem.dtype),
-        **{f"OUTPUT_{problem.result.upper()}": 1},
-        **_field(problem),
-        M=problem.m,
-        N=problem.n,
-        K=problem.padded_k,
-        K_GIVEN=problem.k,
-        GROUPS_K=problem.padded_groups,
-        BITS=problem.bits,
-        BM=config["bm"],
-        WARPS_N=config["warps_n"],
-        WARPS_K=config["warps_k"],
-        ROWS=config["rows"],
-        CLUSTER=config["cluster"],
-        STAGES=config["stages"],
+        **few_bit_defines(problem, config),
     )
+
+
+def few_bit_defines(problem: FewBitMatmul, config: Config) -> dict[str, str | int]:
+    """Return what all kernels of this family know of a problem."""
+    return {
+        **element(problem.dtype),
+        f"OUTPUT_{problem.result.upper()}": 1,
+        **_field(problem),
+        "M": problem.m,
+        "N": problem.n,
+        "K": problem.padded_k,
+        "K_GIVEN": problem.k,
+        "GROUPS_K": problem.padded_groups,
+        "BITS": problem.bits,
+        "BM": config["bm"],
+        "WARPS_N": config["warps_n"],
+        "WARPS_K": config["warps_k"],
+        "ROWS": config["rows"],
+        "CLUSTER": config["cluster"],
+        "STAGES": config["stages"],
+    }
 
 
 def _field(problem: FewBitMatmul) -> dict[str, str]:
@@ -270,7 +279,15 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
                     for config in [*_at_once(problem, shape), *_rings(problem, shape, arch)]
                     if arch.fits(shared_bytes(problem, config))
                 ]
+    if problem.m <= 8 and problem.blocks >= _PLENTY * arch.multiprocessors:
+        configs.sort(key=_by_shares)
     return configs
+
+
+def _by_shares(config: Config) -> tuple[int, ...]:
+    """Return what is least where there are outputs for all warps, and nothing need be shared."""
+    shares = config["warps_k"] * config["cluster"]
+    return config["stages"] != 0, shares, config["rows"], -config["warps_n"]
 
 
 def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:

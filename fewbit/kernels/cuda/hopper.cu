@@ -89,6 +89,10 @@ __device__ __forceinline__ float cluster_load(u32 address, u32 rank) {
                : "=f"(value) : "r"(address), "r"(rank) : "memory");
   return value;
 }
+__device__ __forceinline__ void cluster_store(u32 address, u32 rank, float value) {
+  asm volatile("{\n.reg .u32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\nst.shared::cluster.f32 [remote], %2;\n}"
+               ::"r"(address), "r"(rank), "f"(value) : "memory");
+}
 // Sends a number to the shared memory of a block of the cluster, whose barrier counts its bytes.
 __device__ __forceinline__ void cluster_send(u32 to, u32 barrier, u32 rank, float value) {
   asm volatile("{\n.reg .u32 there, counted;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 counted, %1, %3;\n"

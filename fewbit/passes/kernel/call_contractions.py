@@ -189,7 +189,7 @@ class _Call(CallSite[Operation]):
         lhs, rhs, start = contraction.operands
         if _work(contraction) is not None and cast(int, _work(contraction)) < SMALL:
             return
-        accumulates = not _is_zero(start)
+        accumulates = not is_zero(start)
         if accumulates and contraction.is_integer:
             return
         is_panel = self.is_panel(contraction, rhs)
@@ -337,7 +337,8 @@ def _rows(contraction: Contraction) -> int:
     )
 
 
-def _is_zero(value: SSAValue) -> bool:
+def is_zero(value: SSAValue) -> bool:
+    """Return whether sums begin with zeros."""
     fill = value.owner
     if not isinstance(fill, linalg.FillOp):
         return False

@@ -20,8 +20,8 @@ from fewbit.simulators.riscv.dots import dot
 from fewbit.simulators.riscv.execution import Counters, Marks
 from fewbit.simulators.riscv.floating import BOX, action
 from fewbit.simulators.riscv.state import (
+    EXTENSIONS_ON,
     FLOATS,
-    LOWEST,
     NOWHERE,
     RETURN,
     Coprocessor,
@@ -183,13 +183,14 @@ class Interpreter:
             raise self.fail(index, f"the program jumps to 0x{pc:x}, between two instructions")
         raise self.fail(index, f"the program jumps to 0x{pc:x}, where there is no code")
 
-    def _address(self, index: int, base: int, imm: int, size: int) -> int:
-        address = base + imm & (1 << self.code.xlen) - 1
-        if not LOWEST <= address <= len(self.state.memory) - size:
+    def _check(self, index: int, address: int, size: int) -> int:
+        """Return an address, after a look whether there is memory."""
+        lowest, end = self.state.lowest, len(self.state.memory)
+        if not lowest <= address <= end - size:
             raise self.fail(
                 index,
                 f"there is no memory at 0x{address:x}",
-                f"memory is from 0x{LOWEST:x} to 0x{len(self.state.memory):x}",
+                f"memory is from 0x{lowest:x} to 0x{end:x}",
             )
         if address % size:
             raise self.fail(index, f"the address 0x{address:x} is no multiple of {size}")
@@ -208,23 +209,45 @@ class Interpreter:
         box = BOX if i.mnemonic == "flw" else 0
 
         def load() -> None:
-            at = self._address(index, r[rs1], imm, size)
-            value = int.from_bytes(memory[at : at + size], "little")
+            at = r[rs1] + imm & mask
+            device = state.device_at(at, size) if state.devices else None
+            if device is None:
+                self._check(index, at, size)
+                value = int.from_bytes(memory[at : at + size], "little")
+            else:
+                value = device.load(at, size)
             r[rd] = (value if unsigned else signed(value, 8 * size) & mask) | box
 
-        return load
+        return self._floating(index, load) if floating else load
 
     def _store(self, index: int, i: Instruction) -> Action:
-        r, rs1, imm, memory = self.state.registers, i.rs1, i.imm, self.state.bytes
+        state, r, rs1, imm, memory = (
+            self.state, self.state.registers, i.rs1, i.imm, self.state.bytes,
+        )  # fmt: skip
         size = _SIZES[i.mnemonic[-1]]
         rs2 = FLOATS + i.rs2 if i.mnemonic.startswith("f") else i.rs2
-        mask = (1 << 8 * size) - 1
+        mask, addresses = (1 << 8 * size) - 1, (1 << self.code.xlen) - 1
 
-        def store() -> None:
-            at = self._address(index, r[rs1], imm, size)
+        def store() -> int | None:
+            at = r[rs1] + imm & addresses
+            device = state.device_at(at, size) if state.devices else None
+            if device is not None:
+                return FINISHED if device.store(at, size, r[rs2] & mask) else None
+            self._check(index, at, size)
             memory[at : at + size] = (r[rs2] & mask).to_bytes(size, "little")
+            return None
 
-        return store
+        return self._floating(index, store) if i.mnemonic.startswith("f") else store
+
+    def _floating(self, index: int, act: Action) -> Action:
+        """Return what an instruction of floats does: it is illegal where they are switched off."""
+
+        def check() -> int | None:
+            if not self.state.has_floats:
+                raise self.fail(index, "floats are switched off", "set FS in mstatus")
+            return act()
+
+        return check
 
     def _float(self, index: int, i: Instruction) -> Action:
         floats = spec_of(i.mnemonic, self.code.xlen).floats.split()
@@ -243,7 +266,7 @@ class Interpreter:
                 raise self.fail(index, f"there is no rounding mode {mode}")
             r[rd] = act(r[rs1], r[rs2], r[rs3], mode)
 
-        return float_
+        return self._floating(index, float_)
 
     def _dot(self, i: Instruction) -> Action:
         r, state, xlen, rd = self.state.registers, self.state, self.code.xlen, i.rd or NOWHERE
@@ -262,6 +285,8 @@ class Interpreter:
         def command() -> None:
             if self.coprocessor is None:
                 raise self.fail(index, "there is no coprocessor for this command")
+            if not state.mstatus & EXTENSIONS_ON:
+                raise self.fail(index, "coprocessors are switched off", "set XS in mstatus")
             first = r[i.rs1] if i.funct3 & 2 else 0
             second = r[i.rs2] if i.funct3 & 1 else 0
             result = self.coprocessor.execute(i.funct7, first, second, state.memory)
@@ -280,7 +305,8 @@ class Interpreter:
         r, rd = self.state.registers, i.rd or NOWHERE
 
         def csr() -> None:
-            old = self._read_csr(index, i.imm)
+            reads = i.rd != 0 or not i.mnemonic.startswith("csrrw")
+            old = self._read_csr(index, i.imm) if reads else 0
             operand = i.rs1 if i.mnemonic.endswith("i") else r[i.rs1]
             writes = i.rs1 != 0 or i.mnemonic.startswith("csrrw")
             if writes:
@@ -298,21 +324,25 @@ class Interpreter:
         match CSR_NAMES.get(number):
             case "fflags" | "mhartid":
                 return 0
+            case "mstatus":
+                return self.state.mstatus
             case "frm":
                 return self.state.rounding
             case "fcsr":
                 return self.state.rounding << 5
             case "cycle" | "instret" | "mcycle" | "minstret":
                 return self.retired() & (1 << self.code.xlen) - 1
-            case "cycleh" | "instreth":
+            case "cycleh" | "instreth" | "mcycleh" | "minstreth":
                 return self.retired() >> 32
             case _:
                 raise self.fail(index, f"there is no CSR 0x{number:x}")
 
     def _write_csr(self, index: int, number: int, value: int) -> None:
         match CSR_NAMES.get(number):
-            case "fflags":
-                return
+            case "fflags" | "mtvec":
+                return  # what a processor would jump to its handler for is an error here
+            case "mstatus":
+                self.state.mstatus = value
             case "frm":
                 self.state.rounding = value & 7
             case "fcsr":

@@ -19,6 +19,8 @@ NOWHERE, FLOATS, REGISTERS = 32, 64, 96
 LOWEST = 0x1000
 RETURN = 0x8
 """Where a call returns to: an address without code, which ends the run."""
+FLOATS_ON, EXTENSIONS_ON = 0x6000, 0x18000
+"""Fields of mstatus, FS and XS: where they are 0, floats and commands are illegal."""
 
 Memory = NDArray[np.uint8]
 
@@ -42,8 +44,23 @@ class Coprocessor(Protocol):
         ...
 
 
+class MemoryMapped(Protocol):
+    """A device at addresses outside of memory."""
+
+    @property
+    def addresses(self) -> range: ...
+
+    def load(self, address: int, size: int) -> int:
+        """Return what a load of so many bytes reads."""
+        ...
+
+    def store(self, address: int, size: int, value: int) -> bool:
+        """Take what a store writes; return whether that ends the run."""
+        ...
+
+
 class State:
-    """Registers, memory, the hidden offset of dot products and the rounding mode."""
+    """Registers, memory, devices, the hidden offset of dot products and modes."""
 
     def __init__(
         self, xlen: int, memory: Memory, registers: Registers, lines: RecentLines | None = None
@@ -56,3 +73,20 @@ class State:
         self.rounding = 0
         self.lines = lines
         """The lines of memory that were used lately, where misses are counted."""
+        self.lowest = LOWEST
+        """Where memory begins for programs."""
+        self.devices: tuple[MemoryMapped, ...] = ()
+        self.mstatus = FLOATS_ON | EXTENSIONS_ON
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether instructions of floats are switched on."""
+        return bool(self.mstatus & FLOATS_ON)
+
+    def device_at(self, address: int, size: int) -> MemoryMapped | None:
+        """Return the device that has these bytes, if one has."""
+        return next((d for d in self.devices if _has(d.addresses, address, size)), None)
+
+
+def _has(addresses: range, address: int, size: int) -> bool:
+    return addresses.start <= address and address + size <= addresses.stop

@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineMap
 from fewbit.dialects import mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.upstream.linalg.matmul import BatchMatmulOp
+from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.cached_attention import BLOCK, CachedAttention, refuse
 
 QUERIES_AND_KEYS = (
@@ -50,7 +51,7 @@ class FoundAttention:
     """[rows, tokens], of bits."""
 
 
-def find_cached_attention(op: BatchMatmulOp) -> FoundAttention | None:
+def find_cached_attention(op: BatchMatmulOp, arch: Arch) -> FoundAttention | None:
     """Return the attention that ends with this matmul by values, if there is one."""
     weights, values = op.inputs
     softmax, values = weights.owner, _find_narrow(values)
@@ -76,12 +77,11 @@ def find_cached_attention(op: BatchMatmulOp) -> FoundAttention | None:
         return None
     query, keys = matmul.op.inputs
     keys = _find_narrow(keys)
-    return _check(query, keys, values, seen, scale)
+    return _check((query, keys, values, seen), scale, arch)
 
 
-def _check(
-    query: SSAValue, keys: SSAValue, values: SSAValue, seen: SSAValue, scale: float
-) -> FoundAttention | None:
+def _check(given: tuple[SSAValue, ...], scale: float, arch: Arch) -> FoundAttention | None:
+    query, keys, values, seen = given
     shapes = [mico.shape_of(value.type) for value in (query, keys, values, seen)]
     if any(DYNAMIC in shape for shape in shapes) or shapes[1][-1] != BLOCK:
         return None
@@ -93,7 +93,7 @@ def _check(
         return None
     dtype = "f16" if kept == f16 else "f32"
     problem = CachedAttention(heads, rows, tokens, width, dtype, scale)
-    if refuse(problem) is not None:
+    if refuse(problem, arch) is not None:
         return None
     return FoundAttention(problem, query, keys, values, seen)
 

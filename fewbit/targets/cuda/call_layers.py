@@ -196,7 +196,7 @@ class LayerCalls:
 
     def cached_attention(self, op: BatchMatmulOp) -> Sequence[SSAValue] | None:
         """Call attention of a step to what a cache holds; scores and sums are f32."""
-        found = find_cached_attention(op)
+        found = find_cached_attention(op, self.arch)
         if found is None:
             return None
         problem = found.problem

@@ -19,11 +19,10 @@ from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import is_block, loop_kinds, walk
 from fewbit.targets.cuda.evaluate import SYMBOLIC, Evaluation
 from fewbit.targets.cuda.memory import Memory
+from fewbit.targets.cuda.nest import Nest
 from fewbit.targets.cuda.scalars import expression, literal, type_of
 
 PRELUDE = (Path(__file__).parent / "loops.cu").read_text(encoding="utf-8")
-BLOCK = 256
-"""Threads of a block."""
 LONG = 64
 """Terms of a sum that a warp is worth."""
 MANY = 1 << 16
@@ -37,53 +36,6 @@ COMBINE = {
 
 
 @dataclass
-class Nest:
-    """A generated kernel, and where its arguments lie."""
-
-    body: str
-    """Statements, with `$` for the number of the thread, and `p0`, `p1` … for the pointers."""
-    types: list[str]
-    """What the pointers point to, and how: `const float*`."""
-    threads: int
-    """Each with an element, or a lane of its warp."""
-    pointers: list[Memory]
-    written: list[Memory]
-    fill: float | None = None
-    """What all elements become, if that is all it does."""
-    copies: Memory | None = None
-    """What it writes as it is, if that is all it does."""
-    layer: str = ""
-    work: int = 1
-    """Turns of all loops together."""
-    block: int = BLOCK
-    """Threads of a block."""
-    in_order: bool = False
-    """Whether it is several loops, one after another, of one block."""
-    may_alias: bool = True
-    """Whether what it writes may be in what another pointer reads."""
-    functions: str = ""
-    """Definitions that its body calls, with `@` for its name."""
-
-    @property
-    def text(self) -> str:
-        """The definition of the kernel, with `@` for its name."""
-        restrict = "" if self.may_alias else " __restrict__"
-        parameters = ", ".join(f"{type}{restrict} p{i}" for i, type in enumerate(self.types))
-        head = f'extern "C" __global__ void @({parameters}) {{\n'
-        return f"{self.functions}{head}  WAIT;\n{self.body.replace('$', 'THREAD')}}}\n"
-
-    def as_function(self, name: str) -> str:
-        """Return the definition of a function of a thread's number and the pointers."""
-        parameters = ", ".join(f"{type} p{i}" for i, type in enumerate(self.types))
-        head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
-        return f"{head}{self.body.replace('$', 'thread')}}}\n"
-
-    @property
-    def writes(self) -> list[Memory]:
-        return self.written
-
-
-@dataclass
 class _Writer:
     """Lines of C++, and the values that have names."""
 
@@ -94,6 +46,8 @@ class _Writer:
         default_factory=dict[tuple[str, int, str], str]
     )
     memories: list[Memory] = field(default_factory=list[Memory])
+    read: set[int] = field(default_factory=set[int])
+    """The numbers of arguments that are read from."""
     depth: int = 1
     count: int = 0
 
@@ -107,12 +61,14 @@ class _Writer:
         self.names[value] = name
         return name
 
-    def pointer(self, memory: Memory) -> str:
+    def pointer(self, memory: Memory, reads: bool = True) -> str:
         """Return the argument with the memory's address, and the offset where elements begin."""
         key = memory.buffer, memory.byte, memory.element
         if key not in self.pointers:
             self.pointers[key] = f"p{len(self.pointers)}"
             self.memories.append(memory)
+        if reads:
+            self.read.add(int(self.pointers[key][1:]))
         shifts = "".join(f" + (i64){stride} * {self.value(v)}" for v, stride in memory.shifts)
         return f"({self.pointers[key]}{shifts})" if shifts else self.pointers[key]
 
@@ -192,7 +148,16 @@ class _Writer:
         total = f"{results}ull * LANES" if lanes else f"{results}ull"
         body = "\n".join([f"  if ($ >= {total}) return;", *self.lines, ""])
         threads = 32 * results if lanes else results
-        return Nest(body, types, threads, self.memories, written, may_alias=overlap)
+        return Nest(
+            body,
+            types,
+            threads,
+            self.memories,
+            written,
+            may_alias=overlap,
+            read=frozenset(self.read),
+            by_lanes=lanes,
+        )
 
 
 def store_nest(op: Any, evaluation: Evaluation) -> Nest:
@@ -201,7 +166,8 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
     value, target, *index = op.operation.operands
     memory = evaluation.env[target]
     at = " + ".join(f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True))
-    writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
+    value = writer.value(value)
+    writer.line(f"{writer.pointer(memory, reads=False)}[{at or '0'}] = {value};")
     return writer.finish([memory])
 
 
@@ -209,18 +175,28 @@ def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
     """Return a kernel that keeps a number of the program where nothing else writes."""
     writer = _Writer(evaluation)
     element = writer.element(load)
-    writer.line(f"{writer.pointer(place)}[0] = {element};")
+    writer.line(f"{writer.pointer(place, reads=False)}[0] = {element};")
     return writer.finish([place])
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:
     """Return the kernel of a `linalg.generic`; `fill` is what its result has been filled with."""
-    return _Generic(op, evaluation, fill).emit()
+    nest = _Generic(op, evaluation, fill).emit()
+    together = _Generic(op, evaluation, fill, together=True)
+    if not together.is_exact():
+        return nest
+    whole = together.emit()
+    assert whole.pointers == nest.pointers
+    return replace(nest, whole_body=whole.body)
 
 
 class _Generic:
-    def __init__(self, op: Any, evaluation: Evaluation, fill: float | None) -> None:
+    def __init__(
+        self, op: Any, evaluation: Evaluation, fill: float | None, together: bool = False
+    ) -> None:
         self.op = op
+        self.together = together
+        """Whether all threads of a block share every sum, one after another."""
         self.env = evaluation.env
         self.fill = fill
         self.w = _Writer(evaluation)
@@ -232,6 +208,19 @@ class _Generic:
         self.sizes = self._sizes()
         self.outputs: list[Memory] = self.operands[self.inputs :]
         self.reduced = [d for d, kind in enumerate(self.kinds) if kind == "reduction"]
+
+    def is_exact(self) -> bool:
+        """Whether lanes share sums, and these are the same in any order.
+
+        Those of f64 are, too, once they are the f32 that they are needed as.
+        """
+        lanes = self._lanes(prod(self.sizes[d] for d in self._parallel()))
+        if lanes is None:
+            return False
+        return all(
+            combine != "sum_of" or m.element.startswith("i") or m.element == "f64"
+            for (combine, _), m in zip(lanes, self.outputs, strict=True)
+        )
 
     def emit(self) -> Nest:
         order = self._parallel()
@@ -254,14 +243,20 @@ class _Generic:
             w.line(f"{name} = {text};")
         self._close_sums(lanes)
         if lanes is not None:
-            for (combine, _), name, m in zip(lanes, accumulators, self.outputs, strict=True):
+            for (combine, neutral), name, m in zip(lanes, accumulators, self.outputs, strict=True):
+                type = type_of(m.element)
+                if self.together:
+                    start = literal(neutral, type)
+                    w.line(f"{name} = of_block<{type}, {combine}<{type}>>({name}, {start});")
+                    continue
                 w.line(
                     f"for (int other = LANES / 2; other; other /= 2) {name} ="
-                    f" {combine}<{type_of(m.element)}>({name}, from_lane({name}, other));"
+                    f" {combine}<{type}>({name}, from_lane({name}, other));"
                 )
-            w.line("if (lane) return;")
+            if not self.together:
+                w.line("if (lane) return;")
         for number in range(len(self.outputs)):
-            to = self._place(self.inputs + number)
+            to = self._place(self.inputs + number, reads=False)
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
         nest = w.finish(self.outputs, results, lanes is not None)
         work = prod(self.sizes)
@@ -378,7 +373,8 @@ class _Generic:
         kind = "u32" if results < 1 << 31 else "u64"
         w.line(f"{kind} i = ({kind})(${' / LANES' if lanes is not None else ''});")
         if lanes is not None:
-            w.line("const int lane = (int)($ % LANES);")
+            lane = "TURN" if self.together else "$ % LANES"
+            w.line(f"const int lane = (int)({lane});")
         for place, d in reversed(list(enumerate(order))):
             w.line(f"const int d{d} = (int)(i{f' % {self.sizes[d]}u' if place else ''});")
             if place:
@@ -390,9 +386,10 @@ class _Generic:
         starts: list[str] = []
         for number, memory in enumerate(self.outputs):
             type = type_of(memory.element)
-            start = self._place(self.inputs + number)
             if self.fill is not None:
                 start = literal(self.fill, type)
+            else:
+                start = self._place(self.inputs + number)
             if lanes is not None:
                 start = f"lane ? {literal(lanes[number][1], type)} : {start}"
             starts.append(start)
@@ -402,13 +399,16 @@ class _Generic:
         w = self.w
         if lanes is not None:
             terms = prod(self.sizes[d] for d in self.reduced)
-            w.line("#pragma unroll 16")
-            w.line(f"for (u32 r = lane; r < {terms}u; r += LANES) {{")
+            w.line("#pragma unroll UNROLLED")
+            every = "WIDTH" if self.together else "LANES"
+            w.line(f"for (u32 r = lane; r < {terms}u; r += {every}) {{")
             w.depth += 1
             w.line("u32 t = r;")
-            for d in reversed(self.reduced):
+            first, *others = self.reduced
+            for d in reversed(others):
                 w.line(f"const int d{d} = (int)(t % {self.sizes[d]}u);")
                 w.line(f"t /= {self.sizes[d]}u;")
+            w.line(f"const int d{first} = (int)t;")
             return
         for d in self.reduced:
             w.line(f"for (int d{d} = 0; d{d} < {self.sizes[d]}; d{d}++) {{")
@@ -436,7 +436,7 @@ class _Generic:
                 d = op.operation.attributes["dim"].value
                 w.names[op.operation.results[0]] = f"(i64)d{d}"
 
-    def _place(self, number: int) -> str:
+    def _place(self, number: int, reads: bool = True) -> str:
         memory = self.operands[number]
         wide = memory.reach >= 1 << 31
         terms = [
@@ -444,7 +444,7 @@ class _Generic:
             for result, stride in zip(self.maps[number].results, memory.strides, strict=True)
         ]
         at = " + ".join(t for t in terms if t) or "0"
-        return f"{self.w.pointer(memory)}[{at}]"
+        return f"{self.w.pointer(memory, reads)}[{at}]"
 
 
 def _affine(expr: Any, stride: int, wide: bool) -> str:

@@ -94,6 +94,14 @@ class Evaluation:
         """Where numbers are that the program computed, and later steps need."""
         self.env: dict[Value, Any] = {}
         self.pointers: dict[str, int] = {}
+        self.allocations: list[tuple[int, int]] = []
+        """First bytes, and bytes behind, of what has been allocated in the arena, in order."""
+
+    def allocate(self, memory: Memory) -> Memory:
+        """Return memory in the arena as an allocation of its own."""
+        _, begin, end = memory.span
+        self.allocations.append((begin, end))
+        return replace(memory, owner=len(self.allocations))
 
     def run(self, name: str, arguments: Sequence[Any]) -> list[Any]:
         function = find_function(self.module, name)
@@ -205,7 +213,7 @@ class Evaluation:
         type = op.results[0].type
         shape = self._fill_dynamic(type.shape, sizes)
         view = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
-        self.env[op.results[0]] = view
+        self.env[op.results[0]] = self.allocate(view) if source.buffer == "arena" else view
 
     def _memref_cast(self, op: Any) -> None:
         self.env[op.results[0]] = self.env[op.operands[0]]

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from fewbit.targets.cuda.emit import BLOCK, Nest
+from fewbit.targets.cuda.fused import Fused
 from fewbit.targets.cuda.layers import Call
+from fewbit.targets.cuda.nest import BLOCK, Nest
 
-Step = Nest | Call
+Step = Nest | Call | Fused
 
 SMALL = 4096
 """Threads up to which one block is enough…"""
@@ -41,7 +42,8 @@ def join_loops(steps: Sequence[Step]) -> list[Step]:
     return joined
 
 
-def _is_small(nest: Nest) -> bool:
+def is_small(nest: Nest) -> bool:
+    """Whether one block is enough."""
     return nest.threads <= SMALL and nest.work <= LITTLE
 
 
@@ -49,7 +51,7 @@ def _in_order(steps: Sequence[Step]) -> list[Nest]:
     """Return small loops that come first."""
     joined: list[Nest] = []
     for step in steps[:MOST]:
-        if not isinstance(step, Nest) or not _is_small(step):
+        if not isinstance(step, Nest) or not is_small(step):
             break
         joined.append(step)
     return joined
@@ -127,7 +129,14 @@ def _kernel(nests: list[Nest], body: str, threads: int, block: int, in_order: bo
         pointers=[memory for nest in nests for memory in nest.pointers],
         written=[memory for nest in nests for memory in nest.written],
         layer=next((nest.layer for nest in nests if nest.layer), ""),
+        read=_read(nests),
         block=block,
         in_order=in_order,
         functions="".join(f"{nest.as_function(f'@_{i}')}\n" for i, nest in enumerate(nests)),
     )
+
+
+def _read(nests: list[Nest]) -> frozenset[int]:
+    starts = accumulate((len(nest.pointers) for nest in nests), initial=0)
+    pairs = zip(starts, nests, strict=False)
+    return frozenset(start + i for start, nest in pairs for i in nest.read)

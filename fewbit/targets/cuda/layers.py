@@ -23,8 +23,10 @@ from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution, Epilogue
 from fewbit.kernels.cuda.family import Config, Family
 from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul, arrange, arrange_scales
+from fewbit.kernels.cuda.few_bit_fused import fused_plan
 from fewbit.kernels.cuda.max_pool import max_pool_plan
 from fewbit.kernels.cuda.plan import Plan
+from fewbit.kernels.cuda.prologue import Prologue
 from fewbit.kernels.cuda.unfold import Unfold, unfold_plan
 from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
 from fewbit.targets.cuda.attention import attention_of, families_for
@@ -58,11 +60,20 @@ class Call:
     """What the kernel reads and the program does not have."""
 
     @property
+    def reads(self) -> list[Memory]:
+        return [memory for name, memory in self.operands.items() if name != "y"]
+
+    @property
     def writes(self) -> list[Memory]:
         return [self.operands["y"]]
 
-    def plan(self, arch: Arch) -> Plan:
-        return _plan(self.problem, self.kind, self.family, tuple(self.config.items()), arch)
+    def move(self, place: Callable[[Memory], Memory]) -> Call:
+        """Return the same layer on memory that lies elsewhere."""
+        return replace(self, operands={name: place(m) for name, m in self.operands.items()})
+
+    def plan(self, arch: Arch, prologue: Prologue | None = None) -> Plan:
+        settings = tuple(self.config.items())
+        return _plan(self.problem, self.kind, self.family, settings, arch, prologue)
 
     def describe(self) -> dict[str, Any]:
         """Return the call as plain data, without its operands."""
@@ -90,15 +101,22 @@ class Call:
 
 @lru_cache(256)
 def _plan(
-    problem: Problem, kind: str, family: str, config: tuple[tuple[str, int], ...], arch: Arch
+    problem: Problem,
+    kind: str,
+    family: str,
+    config: tuple[tuple[str, int], ...],
+    arch: Arch,
+    prologue: Prologue | None,
 ) -> Plan:
     """Return layers of the same shape have the same code."""
+    if isinstance(problem, FewBitMatmul) and prologue is not None:
+        return fused_plan(problem, dict(config), arch, prologue)
     if isinstance(problem, FewBitMatmul):
         return FEW_BIT.build(problem, dict(config), arch)
     if isinstance(problem, Attention):
         return ATTENTION[family].build(problem, dict(config), arch)
     if isinstance(problem, CachedAttention):
-        return cached_attention_plan(problem, arch)
+        return cached_attention_plan(problem, arch, prologue, bool(dict(config).get("early")))
     if isinstance(problem, Unfold):
         return unfold_plan(problem, arch)
     if kind == "max_pool":

@@ -14,12 +14,15 @@ struct brain_bits { u16 bits; };
 #define DEVICE __device__ __forceinline__
 #define LANES 32
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+#define TURN threadIdx.x
+#ifndef WIDTH
 #define WIDTH blockDim.x  // of a block that is alone
+#endif
 #define BARRIER __syncthreads()
-#define FROM(first) ((THREAD + WIDTH - (first)) % WIDTH)  // threads by turns, from one on
+#define FROM(first) ((TURN + WIDTH - (first)) % WIDTH)  // threads by turns, from one on
 #if __CUDA_ARCH__ >= 900
-// A launch begins while the one before ends, and lets the next one begin.
-#define WAIT asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")
+// A launch begins while the one before ends; then it lets the next one begin.
+#define WAIT asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory")
 #else
 #define WAIT
 #endif
@@ -38,6 +41,7 @@ template <class T> DEVICE T from_lane(T value, int other) { return __shfl_xor_sy
 #include <cmath>
 #define DEVICE static inline
 #define LANES 1
+#define TURN THREAD
 #define WIDTH 1
 #define BARRIER
 #define FROM(first) THREAD
@@ -85,4 +89,48 @@ template <class T> DEVICE T absolute(T a) { return a < 0 ? -a : a; }
 template <class T> DEVICE T floor_divide(T a, T b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 template <class T> DEVICE T ceil_divide(T a, T b) { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }
 template <class T> DEVICE T sum_of(T a, T b) { return a + b; }
+
+#ifndef WARPS
+#define WARPS 32
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 16
+#endif
+constexpr int UNROLLED = AT_ONCE;  // terms of a sum that a lane asks for at once
+
+// The lanes of a warp combine what each has, in any order; all get the result.
+template <class T, T combine(T, T)> DEVICE T of_warp(T value) {
+#pragma unroll
+  for (int other = LANES / 2; other; other /= 2) value = combine(value, from_lane(value, other));
+  return value;
+}
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+// Floats in the order of integers, with NaN above all.
+template <> DEVICE float of_warp<float, larger<float>>(float value) {
+  u32 bits = same_bits<u32>(value), key = bits >> 31 ? ~bits : bits | 0x80000000u;
+  if (value != value) key = 0xffffffffu;
+  asm volatile("redux.sync.max.u32 %0, %0, 0xffffffff;" : "+r"(key));
+  return as_float(key >> 31 ? key ^ 0x80000000u : ~key);
+}
+#endif
+// All threads of a block do so; `neutral` changes nothing.
+template <class T, T combine(T, T)> DEVICE T of_block(T value, T neutral) {
+#ifdef __CUDACC_RTC__
+  __shared__ T parts[WARPS];
+  value = of_warp<T, combine>(value);
+  if (TURN % LANES == 0) parts[TURN / LANES] = value;
+  BARRIER;
+  value = of_warp<T, combine>(TURN % LANES < WARPS ? parts[TURN % LANES] : neutral);
+#endif
+  return value;
+}
+
+// All threads of a block copy numbers of 16 bytes, or what is less of 4; the last ones begin.
+struct alignas(16) Sixteen { u32 words[4]; };
+DEVICE void copy_block(void* to, const void* from, u32 bytes) {
+#pragma unroll 1
+  for (u32 i = WIDTH - 1 - TURN; i < bytes / 16; i += WIDTH) ((Sixteen*)to)[i] = ((const Sixteen*)from)[i];
+  if (bytes % 16)
+    for (u32 i = bytes / 16 * 4 + TURN; i < bytes / 4; i += WIDTH) ((u32*)to)[i] = ((const u32*)from)[i];
+}
 

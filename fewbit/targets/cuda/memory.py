@@ -28,6 +28,8 @@ class Memory:
     """Where it begins."""
     shifts: tuple[tuple[Shift, int], ...] = ()
     """Values and what each is multiplied by; their sum is how much further on it begins."""
+    owner: int = 0
+    """The number of the allocation in the arena that it is in."""
 
     @property
     def count(self) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +19,22 @@ from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import loop_kinds
 from fewbit.ir.bindings_locations import layer_suffix
 from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.cached_attention import THREADS as ATTENTION_THREADS
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
+from fewbit.kernels.cuda.prologue import Prologue as KernelPrologue
 from fewbit.program.weight_image import Placed, WeightImage
-from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, keep_nest, store_nest
+from fewbit.targets.cuda.arena_values import ALIGNMENT, ArenaValues
+from fewbit.targets.cuda.emit import PRELUDE, emit, keep_nest, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
+from fewbit.targets.cuda.fuse_loops import fuse_loops
+from fewbit.targets.cuda.fused import Fused
 from fewbit.targets.cuda.join_loops import Step, join_loops
 from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.layers import Array, Call, choose
 from fewbit.targets.cuda.memory import BYTES, Memory, dense
+from fewbit.targets.cuda.nest import Nest
+from fewbit.targets.cuda.prologue import write_prologue
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
@@ -34,8 +42,6 @@ if TYPE_CHECKING:
 
 WAITING = ("few_bit", "cached_attention")
 """Layers whose kernels wait for the launch before by themselves, as generated loops do."""
-WORD = 8
-"""Bytes of the largest number."""
 
 
 @dataclass
@@ -50,6 +56,10 @@ class Planner:
     """As the program reads them."""
     steps: list[Step] = field(default_factory=list[Step])
     arena: int = 0
+    values: ArenaValues | None = None
+    """What the arena holds, if layers have loops of their own."""
+    later: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+    """By steps, the values that steps behind it use."""
 
     def run(self, inputs: list[Memory], outputs: list[Memory]) -> None:
         weights = dense("weights", "i8", (self.weights.nbytes,))
@@ -60,7 +70,35 @@ class Planner:
         evaluation = Evaluation(self.module, self._launch, self._call, self._global, self._keep)
         evaluation.run(self.entry, [*given, arena])
         self._store_in_output()
-        self.steps = join_loops(self.steps)
+        self._join(ArenaValues.find(evaluation.allocations, self.steps))
+
+    def _join(self, values: ArenaValues | None) -> None:
+        """Join steps into launches."""
+        if values is None:
+            self.steps = join_loops(self.steps)
+            return
+        self.steps = join_loops(fuse_loops(self.steps, values, self.arch))
+        if not any(isinstance(step, Fused) for step in self.steps):
+            return
+        lives = values.lifetimes(self.steps)
+        local = frozenset(
+            value
+            for value, (first, last) in lives.items()
+            if first == last and isinstance(self.steps[first], Fused)
+        )
+        moves, self.arena = values.plan(self.steps, local)
+        self.values = values.relocate(moves)
+        before = list[Memory]()  # what the launch before writes
+        for number, step in enumerate(self.steps):
+            moved = step.move(partial(values.move, moves=moves))
+            if isinstance(moved, Fused) and moved.call.kind == "cached_attention":
+                moved = _look_early(moved, before)
+            before = [m for m in moved.writes if values.of(m) not in local]
+            self.steps[number] = moved
+        self.later = [
+            frozenset(value for value, (_, last) in lives.items() if last > number)
+            for number in range(len(self.steps))
+        ]
 
     def _store_in_output(self) -> None:
         """Let the step that computes an output write it, if it is copied there in the end."""
@@ -74,7 +112,9 @@ class Planner:
             return
         if isinstance(before, Call):
             changed: Step = replace(before, operands={**before.operands, "y": target})
-        elif any(m is not before.written[0] and m.meets(source) for m in before.pointers):
+        elif not isinstance(before, Nest) or any(
+            m is not before.written[0] and m.meets(source) for m in before.pointers
+        ):
             return
         else:
             pointers = [target if _place(m) == _place(source) else m for m in before.pointers]
@@ -98,8 +138,9 @@ class Planner:
     def _keep(self, load: Any, evaluation: Evaluation) -> Memory:
         """Keep a number that is read from memory: the arena may have another use for that soon."""
         element = evaluation.env[load.operands[0]].element
-        start = -(-self.arena // WORD) * WORD
-        place, self.arena = dense("arena", element, (1,), start), start + WORD
+        start = -(-self.arena // ALIGNMENT) * ALIGNMENT
+        place = evaluation.allocate(dense("arena", element, (1,), start))
+        self.arena = start + ALIGNMENT
         self.steps.append(keep_nest(load, evaluation, place))
         return place
 
@@ -146,13 +187,18 @@ class Assembly:
     """Names of generated kernels, by their texts."""
     described: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The steps as plain data: for readers, and for what executes them without a GPU."""
+    prologues: dict[int, KernelPrologue] = field(default_factory=dict[int, KernelPrologue])
+    """By the numbers of steps."""
     _placed: dict[Any, int] = field(default_factory=dict[Any, int])
 
     def __post_init__(self) -> None:
-        for step in self.planner.steps:
-            self.described.append(
-                self._describe_nest(step) if isinstance(step, Nest) else self._describe_layer(step)
-            )
+        for number, step in enumerate(self.planner.steps):
+            if isinstance(step, Nest):
+                self.described.append(self._describe_nest(step))
+            elif isinstance(step, Call):
+                self.described.append(self._describe_layer(step))
+            else:
+                self.described.append(self._describe_fused(number, step))
 
     @property
     def text(self) -> str:
@@ -185,7 +231,8 @@ class Assembly:
                 launch = Launch(0, description["kernel"], grid, step.block, arguments)
                 launches.append(replace(launch, early=arch.has_warpgroups))
                 continue
-            plan = step.plan(arch)
+            call = step if isinstance(step, Call) else step.call
+            plan = call.plan(arch, self.prologues.get(number))
             for own, buffer in plan.buffers.items():
                 if buffer.role == "work":
                     buffers[f"work{number}_{own}"] = buffer
@@ -196,7 +243,7 @@ class Assembly:
                     launch,
                     image=numbers[launch.image],
                     arguments=tuple(_argument(a, places) for a in launch.arguments),
-                    early=arch.has_warpgroups and step.kind in WAITING,
+                    early=arch.has_warpgroups and call.kind in WAITING,
                 )
                 for launch in plan.launches
             ]
@@ -216,16 +263,43 @@ class Assembly:
             "operands": operands,
         }
 
-    def _describe_layer(self, call: Call) -> dict[str, Any]:
+    def _describe_layer(self, call: Call, without: Mapping[str, int] = {}) -> dict[str, Any]:
         operands = {
             name: self._add_repacked(call, name, memory)
             if name in call.repacked
             else self._at(memory)
             for name, memory in call.operands.items()
+            if name not in without
         }
         for name, array in call.added.items():
             operands[name] = self._add_constant(name, array)
         return {**call.describe(), "operands": operands}
+
+    def _describe_fused(self, number: int, fused: Fused) -> dict[str, Any]:
+        planner = self.planner
+        assert planner.values is not None
+        threads = fused.call.config.get("threads", ATTENTION_THREADS)
+        made = write_prologue(fused, planner.values, planner.later[number], threads)
+        if made.text not in self.kernels:
+            hint = re.sub(r"\W+", "_", fused.call.layer)
+            count = len(self.kernels)
+            self.kernels[made.text] = f"prologue_{count:03}{'_' if hint else ''}{hint}"
+        self.prologues[number] = KernelPrologue(
+            f"{PRELUDE}\n{made.text.replace('@', 'prologue')}",
+            made.types,
+            made.shared,
+            tuple(made.places.items()),
+        )
+        given = {f"p{i}": self._at(m) for i, m in enumerate(made.pointers)}
+        described = self._describe_layer(fused.call, made.places)
+        prologue = {
+            "kernel": self.kernels[made.text],
+            "shared": made.shared,
+            "places": made.places,
+            "operands": list(given),
+        }
+        described["operands"] |= given
+        return {**described, "prologue": prologue}
 
     def _at(self, memory: Memory) -> list[Any]:
         """Return a place in a buffer of the plan."""
@@ -257,6 +331,16 @@ class Assembly:
         if key not in self._placed:
             self._placed[key] = self.weights.add(f"{name}.{len(self._placed)}", array)
         return ["weights", self._placed[key]]
+
+
+def _look_early(fused: Fused, before: Sequence[Memory]) -> Fused:
+    """Return attention, which may read its cache `early`, before the launch before ends.
+
+    It may if that launch does not write there: all earlier ones have ended when a kernel starts.
+    """
+    read = [fused.call.operands[name] for name in ("k", "v", "seen")]
+    early = not any(w.meets(m) for w in before for m in read)
+    return Fused(fused.nests, replace(fused.call, config={"early": int(early)}))
 
 
 def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:

@@ -98,6 +98,22 @@ class StreamCalls(DeviceCalls):
     streams: list[Stream] = field(default_factory=list[Stream])
     issuer: Issuer = field(default_factory=Issuer)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        if not self.streams:
+            return ()
+        size = self.hardware
+        scratchpad = size.scratchpad_rows * size.dim // 1024
+        accumulator = size.accumulator_rows * size.dim * 4 // 1024
+        return (
+            f"a Gemmini of {size.dim} x {size.dim} int8 multipliers (`DIM` in `gemmini_params.h`), "
+            f"with {scratchpad} KB of scratchpad and {accumulator} KB of accumulators, as custom-3",
+        )
+
+    @property
+    def has_coprocessor(self) -> bool:
+        return bool(self.streams)
+
     def add(self, stream: Stream) -> str:
         """Return the function that sends it."""
         if not self.streams:

@@ -22,6 +22,7 @@ from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder
 from fewbit.program.program import Program
 from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.targets.bare_metal.board import BareMetalOptions
 from fewbit.targets.device import Device, Estimate, Events, Legal
 from fewbit.targets.gemmini.call_streams import StreamCalls
 from fewbit.targets.gemmini.cycles import estimate_cycles
@@ -44,18 +45,32 @@ def _commands(folder: Folder, _: Options) -> Seen:
     return list_commands(folder)
 
 
+def _boot(folder: Folder, _: Options) -> Seen:
+    from fewbit.simulators.gemmini.model import Model
+    from fewbit.targets.bare_metal.view import boot_folder
+
+    return boot_folder(folder, Model(read_streams(folder).hardware))
+
+
 class Gemmini(Device):
     """A systolic array of int8 multipliers."""
 
     about = "command streams for Gemmini and a host program, simulated"
     see = "[Gemmini](gemmini.md)"
     detail, details = "8x8", ("8x8",)
-    views = (View("commands", "The commands that an artifact sends, layer by layer.", _commands),)
+    views = (
+        View("commands", "The commands that an artifact sends, layer by layer.", _commands),
+        View("boot", "What the program that boots prints, on the simulator.", _boot),
+    )
     widths = (8,)
+    options = BareMetalOptions
+    board = "htif"
+    """What programs boot on, if nothing else is asked for."""
     joins_host = True
 
     def check(self, request: Request) -> None:
         Hardware.of(request.detail)
+        BareMetalOptions.of(request).board_or(self.board)
 
     def legalize(self, program: Program) -> Legal:
         """Legalize layers; those of a program that is split stay where it has them."""
@@ -102,7 +117,7 @@ class Gemmini(Device):
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         calls = cast(StreamCalls, made.ctx.get(DeviceCalls))
         files = stream_files(calls.streams, made.ctx.get(Hardware))
-        return write_program(made, program.recipe, request, output, files)
+        return write_program(made, program, request, output, self.board, files)
 
     def simulator(self, folder: Folder) -> GemminiSimulator:
         return GemminiSimulator(folder)

@@ -14,6 +14,8 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   all runs, of which the second would sort what the first has sorted. What nothing reads of the
   results, IREE would put on the stack, which does not hold a tensor of dynamic or large size; a
   barrier reads it.
+- **Slices that are replaced.** `tensor.insert_slice` changes the memory of what it is given, even
+  if a dispatch that comes after reads what was there. So it is given a copy where others read it.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
   such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
@@ -94,6 +96,8 @@ class SeparateDispatches(ModulePass):
         for each in list(op.walk()):
             if isinstance(each, DestinationOperation):
                 _own(each)
+            elif isinstance(each, tensor.InsertSliceOp):
+                _own_whole(each)
         reads = _Reads({})
         apart: dict[SSAValue, None] = {}
         for each in op.walk():
@@ -124,6 +128,13 @@ def _own(op: DestinationOperation) -> None:
     for index, value in enumerate(op.outputs, first):
         if not isinstance(value.owner, _WITHOUT_WORK):
             op.operands[index] = _copy(value, op)
+
+
+def _own_whole(op: tensor.InsertSliceOp) -> None:
+    """Let an op replace a slice of a copy, if others read the whole or a part of it."""
+    readers = {use.operation for use in op.dest.uses} - {op}
+    if _is_computed(op.dest) and not all(isinstance(each, tensor.DimOp) for each in readers):
+        op.operands[1] = _copy(op.dest, op)
 
 
 def _copy(value: SSAValue, reader: Operation) -> SSAValue:

@@ -8,7 +8,7 @@ run computes and convolutions in groups are left to `lower-kernel` altogether.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.codegen.stubs import KernelCalls
@@ -37,6 +37,7 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.llvm.values import NULL, Operand
 from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
+from fewbit.passes.kernel.unsigned import is_unsigned
 from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
@@ -81,6 +82,8 @@ class McuCalls(KernelCalls):
     """The calls of a program, with the code behind them."""
 
     code: Code | None = None
+    unsigned: frozenset[Operation] = frozenset()
+    """The ops whose activations are known to be no less than 0."""
 
     def texts(self) -> list[str]:
         if not self.stubs or self.code is None:
@@ -88,19 +91,23 @@ class McuCalls(KernelCalls):
         return ["\n".join([*(stub.text() for stub in self.stubs), self.code.text()])]
 
 
-def call_mcu_kernels(program: Program, core: Core) -> McuCalls:
+def call_mcu_kernels(
+    program: Program, core: Core, kind: type[KernelCall] | None = None
+) -> McuCalls:
     """Replace, in place, every matmul or convolution that kernels compute."""
+    kind = kind or KernelCall
     code = Code(core)
-    calls = McuCalls(core.isa, code=code)
+    ops = [op for op in program.module.walk() if isinstance(op, Contracted) and not op.is_float]
+    unsigned = frozenset(op for op in ops if is_unsigned(op.x))
+    calls = McuCalls(core.isa, code=code, unsigned=unsigned)
     with using(SymbolTable(program.module)):
-        for op in list(program.module.walk()):
-            if isinstance(op, Contracted) and not op.is_float:
-                _Call(program, op, calls, code).run()
+        for op in ops:
+            kind(program, op, calls, code).run()
     return calls
 
 
 @dataclass
-class _Plan:
+class Plan:
     """A kernel, its weights, and the room that it needs."""
 
     function: Kernel
@@ -108,10 +115,11 @@ class _Plan:
     packed: Array
     layout: str
     """In the name of the weights, because another kernel may want them otherwise."""
+    table: Callable[[Epilogue, dict[str, Array], int], Array] = Epilogue.table
 
 
 @dataclass
-class _Output:
+class Output:
     """How outputs are made, and the columns of the table of channels."""
 
     epilogue: Epilogue
@@ -122,22 +130,24 @@ class _Output:
     """Whether sums are finished by loops."""
 
 
-class _Call(CallSite[Contracted]):
+class KernelCall(CallSite[Contracted]):
+    """An op that becomes a call; other targets have other plans."""
+
     def __init__(self, program: Program, op: Contracted, calls: McuCalls, code: Code) -> None:
         super().__init__(program, op, calls)
-        self.code = code
+        self.code, self.is_unsigned = code, op in calls.unsigned
 
     def run(self) -> None:
         op = self.op
         weight = self.constant(op.weight)
         if weight is None or op.scale_groups is not None or min(shape_of(op.x)) < 0:
             return
-        if isinstance(op, kernel.Conv2dOp) and op.groups.value.data > 1 and not self._is_depthwise:
+        if isinstance(op, kernel.Conv2dOp) and op.groups.value.data > 1 and not self.is_depthwise:
             return
         output = self._output()
-        plan = self._plan(weight, output)
+        plan = self.plan(weight, output)
         memory = [self.buffer(self._bytes(op.x)), self._weights(plan)]
-        table = output.epilogue.table(output.columns, len(weight))
+        table = plan.table(output.epilogue, output.columns, len(weight))
         name = f"{constant_name(op.weight)}.table_{len(self.calls.names)}"
         memory.append(self.buffer(self.keep(name, i8, lambda: table)))
         memory.append(self.allocate(i8, [max(plan.room, 1)]))
@@ -168,17 +178,17 @@ class _Call(CallSite[Contracted]):
 
     # What is computed
 
-    def _plan(self, weight: Array, output: _Output) -> _Plan:
+    def plan(self, weight: Array, output: Output) -> Plan:
         op, core = self.op, self.code.core
-        if self._is_depthwise:
+        if self.is_depthwise:
             assert isinstance(op, kernel.Conv2dOp)
-            windows = _windows(op)
+            windows = windows_of(op)
             plane = Depthwise(shape_of(op.x)[0], windows, output.epilogue)
             function, room = depthwise(self.code, plane)
-            return _Plan(function, room, plane.pack(weight), "depthwise")
+            return Plan(function, room, plane.pack(weight), "depthwise")
         width = element_width(op.weight.type)
         bits = 8 if width is None else stored_bits(width.bits)
-        windows = _windows(op) if isinstance(op, kernel.Conv2dOp) else None
+        windows = windows_of(op) if isinstance(op, kernel.Conv2dOp) else None
         if windows is None:
             images, rows = 1, prod(shape_of(op.x)[:-1])
             matrix = weight
@@ -190,23 +200,23 @@ class _Call(CallSite[Contracted]):
         if output.epilogue.kind == "channels":  # nothing may be added twice
             tall, wide = _largest_divisor(rows, max(tall, TALL)), 1
         layout = Layout(core.family, bits, wide)
-        has_row_scales = windows is None and prod(_scale_shape(op.x_scale)) > 1
+        has_row_scales = windows is None and prod(scale_shape(op.x_scale)) > 1
         tile = Tile(layout, tall, k, n, output.epilogue, has_row_scales)
         function, room = contraction(self.code, Contraction(images, rows, windows, tile))
-        return _Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
+        return Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
 
-    def _output(self) -> _Output:
+    def _output(self) -> Output:
         op = self.op
         if op.multiplier is not None and op.result.first_use is None:
             return self._requantized()
-        chain = None if self._is_depthwise else self._chain()
+        chain = None if self.is_depthwise else self._chain()
         if chain is not None:
             columns = self._bias() | dict(chain.columns)
-            return _Output(Epilogue("channels", op.bias is not None, chain=chain), columns)
+            return Output(Epilogue("channels", op.bias is not None, chain=chain), columns)
         one_image = op.x_scale is not None and self._scale_is_simple(op.x_scale)
         is_plain = op.gives_floats and one_image and op.activation_name is None
         if not is_plain or not self._knows(op.weight_scale, op.bias):
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         return self._scale_to_floats()
 
     def _chain(self) -> Chain | None:
@@ -220,7 +230,7 @@ class _Call(CallSite[Contracted]):
     def _scale_is_simple(self, scale: SSAValue) -> bool:
         """Return whether a scale is that of all, of rows, or of images."""
         lead = shape_of(self.op.x)[:-1] if isinstance(self.op, kernel.MatmulOp) else ()
-        given = _scale_shape(scale)
+        given = scale_shape(scale)
         if isinstance(self.op, kernel.MatmulOp):
             return given in ((), lead)
         return prod(given) == 1 or given == shape_of(self.op.x)[:1]
@@ -228,26 +238,26 @@ class _Call(CallSite[Contracted]):
     def _knows(self, *values: SSAValue | None) -> bool:
         return all(value is None or self.constant(value) is not None for value in values)
 
-    def _requantized(self) -> _Output:
+    def _requantized(self) -> Output:
         op = self.op
         assert op.multiplier is not None
         multiplier = self.constant(op.multiplier)
         shift = None if op.shift is None else self.constant(op.shift)
         low, high = (int(end) for end in op.integer_bounds)
         if multiplier is None or not self._knows(op.bias, op.shift):
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         columns = self._bias()
         has_bias = op.bias is not None
         if shift is None:
             columns["scale"] = multiplier.astype(np.float32)
-            return _Output(Epilogue("scaled", has_bias, bounds=(low, high)), columns)
+            return Output(Epilogue("scaled", has_bias, bounds=(low, high)), columns)
         raised = missing_bits(shift)
         if self._largest_sum() >= 1 << 31 - raised:
-            return _Output(Epilogue("sums"), has_bias_behind=True)
+            return Output(Epilogue("sums"), has_bias_behind=True)
         shift = np.broadcast_to(shift, multiplier.shape) + np.int32(raised)
         columns["multiplier"], columns["shift"], common = common_shift(multiplier, shift)
         epilogue = Epilogue("fixed", has_bias, common, raised, bounds=(low, high))
-        return _Output(epilogue, columns)
+        return Output(epilogue, columns)
 
     def _largest_sum(self) -> int:
         """Return a bound of accumulators with their bias."""
@@ -256,7 +266,7 @@ class _Call(CallSite[Contracted]):
         bias = 0 if op.bias is None else int(np.abs(self._bias()["bias"].astype(np.int64)).max())
         return prod(shape_of(op.weight)[1:]) * prod(w.magnitude for w in widths) + bias
 
-    def _scale_to_floats(self) -> _Output:
+    def _scale_to_floats(self) -> Output:
         op = self.op
         assert op.weight_scale is not None
         scale = self.constant(op.weight_scale)
@@ -281,7 +291,7 @@ class _Call(CallSite[Contracted]):
             is_binary=is_binary,
         )
         columns = self._bias() | {"scale": scale.astype(np.float32)}
-        return _Output(epilogue, columns, self._x_scale(), op.add)
+        return Output(epilogue, columns, self._x_scale(), op.add)
 
     def _bias(self) -> dict[str, Array]:
         bias = None if self.op.bias is None else self.constant(self.op.bias)
@@ -304,7 +314,7 @@ class _Call(CallSite[Contracted]):
 
     # Memory
 
-    def _weights(self, plan: _Plan) -> SSAValue:
+    def _weights(self, plan: Plan) -> SSAValue:
         name = f"{constant_name(self.op.weight)}.{plan.layout}"
         return self.buffer(self.keep(name, i8, lambda: plan.packed))
 
@@ -321,7 +331,7 @@ class _Call(CallSite[Contracted]):
             results["q"] = self.allocate(i8, shape)
         return results
 
-    def _give(self, output: _Output, given: dict[str, SSAValue]) -> None:
+    def _give(self, output: Output, given: dict[str, SSAValue]) -> None:
         op = self.op
         if output.has_bias_behind:
             block = Block()
@@ -344,7 +354,7 @@ class _Call(CallSite[Contracted]):
         self.replace(given.get("y"), *quantized)
 
     @property
-    def _is_depthwise(self) -> bool:
+    def is_depthwise(self) -> bool:
         op = self.op
         if not isinstance(op, kernel.Conv2dOp):
             return False
@@ -363,12 +373,12 @@ def _largest_divisor(count: int, most: int) -> int:
     return next(size for size in range(most, 0, -1) if count % size == 0)
 
 
-def _scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
+def scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
     """Return the shape of a scale, which may be a number."""
     return shape_of(scale) if scale is not None and isinstance(scale.type, TensorType) else ()
 
 
-def _windows(op: kernel.Conv2dOp) -> Windows:
+def windows_of(op: kernel.Conv2dOp) -> Windows:
     (top, _), (left, _) = op.padding_pairs
     _, height, width, channels = shape_of(op.x)
     return Windows(

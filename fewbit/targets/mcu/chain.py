@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from fewbit.dialects import mico
-from fewbit.llvm.types import Int
+from fewbit.llvm.types import Int, Type, Vector, scalar, with_element
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.function import Kernel
 
@@ -64,7 +64,8 @@ class Chain:
         """Return what is added to a channel's sum, for an accumulator."""
         for step in self.steps:
             if not isinstance(step.op, linalg.GenericOp):
-                value = f.intrinsic("smax.i32", "i32", value, f.integer(0))
+                zero = f.zero(value.type)
+                value = f.intrinsic(f"smax.{_suffix(value.type)}", value.type, value, zero)
                 continue
             value = _evaluate(f, step.op.body.block, value, [given[name] for name in step.columns])
         return value
@@ -145,26 +146,32 @@ def _sums_channels(op: linalg.GenericOp) -> bool:
 def _evaluate(f: Kernel, block: Block, value: Value, others: list[Value]) -> Value:
     """Write the ops of a body; the sum that a reduction adds to is 0."""
     known: dict[SSAValue, Value] = {}
-    given = [value, *others, f.integer(0)]
+    given = [value, *others, f.zero(value.type)]
     for argument, each in zip(block.args, given, strict=False):
         known[argument] = each
     for op in block.ops:
         operands = [known[operand] for operand in op.operands]
         if isinstance(op, linalg.YieldOp):
             return operands[0]
-        kind = Int(cast("IntegerType", op.results[0].type).width.data)
+        bits = Int(cast("IntegerType", op.results[0].type).width.data)
+        kind = cast("Int | Vector", with_element(value.type, bits))
         known[op.results[0]] = _write(f, op, operands, kind)
     raise AssertionError("a body ends with a yield")
 
 
-def _write(f: Kernel, op: Operation, operands: list[Value], kind: Int) -> Value:
+def _write(f: Kernel, op: Operation, operands: list[Value], kind: Int | Vector) -> Value:
     if isinstance(op, arith.ConstantOp):
         return f.constant(kind, cast("IntegerAttr[Any]", op.value).value.data)
     if type(op) in _BINARY:
         return _BINARY[type(op)](*operands)
     if type(op) in _INTRINSICS:
-        return f.intrinsic(f"{_INTRINSICS[type(op)]}.{kind}", kind, *operands)
-    return f.convert(_CONVERSIONS[type(op)], operands[0], kind)
+        return f.intrinsic(f"{_INTRINSICS[type(op)]}.{_suffix(kind)}", kind, *operands)
+    return f.convert(_CONVERSIONS[type(op)], operands[0], scalar(kind))
+
+
+def _suffix(kind: Type) -> str:
+    """Return a type as it ends the name of an intrinsic."""
+    return f"v{kind.lanes}{kind.element}" if isinstance(kind, Vector) else str(kind)
 
 
 def _text(step: Step) -> str:

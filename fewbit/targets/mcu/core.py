@@ -32,6 +32,12 @@ class Core:
     abi: str = ""
 
     xlen = 32
+    is_small = True
+    """Whether small code is the faster one."""
+    has_offsets = False
+    """Whether addresses of memory have an offset without a sign, which may not wrap."""
+    rounds_to_floats = False
+    """Whether the nearest integer is found as a float first."""
 
     @property
     def isa(self) -> Isa:

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.codegen.boot.embedded import Embedded
 from fewbit.errors import Error, MissingToolError, UsageError
 from fewbit.program.artifact import Folder
 from fewbit.runtime.native import check_inputs, dtype_of
 from fewbit.targets.mcu.board import Board, board_of
 from fewbit.targets.mcu.core import Core, core_of
-from fewbit.targets.mcu.harness import Embedded
 from fewbit.targets.mcu.library import link_program
 from fewbit.toolchain.archive import Member
 

@@ -1,13 +1,14 @@
 """One sample at a time: the batch, which a program leaves open, becomes 1.
 
-Memory of a microcontroller is planned to the byte, and its kernels know all sizes. A batch is the
+Memory of a microcontroller or a browser's program is planned to the byte, and kernels know all
+sizes. A batch is the
 first dimension of every input; what depends on it follows by the rules of ops, and a size that
 remains open is one that only its user can say.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -29,6 +30,8 @@ from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.errors import UnsupportedError
 from fewbit.ir.locations import place_of
 from fewbit.pipeline.entry import entry_of
+from fewbit.program.program import Program
+from fewbit.program.signature import Signature, signature_of
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,22 @@ class FixSizes(ModulePass):
         results = cast("Operation", entry.body.block.last_op).operand_types
         entry.function_type = FunctionType.from_lists(entry.body.block.arg_types, results)
         _refuse_open(entry)
+
+
+def one_sample(program: Program) -> Signature:
+    """Return the signature with a batch of one where it is open, as `fix-sizes` makes it."""
+    signature = signature_of(program.module)
+    inputs, outputs = (
+        tuple(replace(spec, shape=_first_is_one(spec.shape)) for spec in specs)
+        for specs in (signature.inputs, signature.outputs)
+    )
+    return replace(signature, inputs=inputs, outputs=outputs)
+
+
+def _first_is_one(shape: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
+    if not shape:
+        return shape
+    return (1 if shape[0] is None else shape[0], *shape[1:])
 
 
 def _is_open(type: Attribute) -> bool:
@@ -99,8 +118,8 @@ def _refuse_open(entry: FuncOp) -> None:
     for op in entry.walk():
         if any(_is_open(result.type) for result in op.results):
             raise UnsupportedError(
-                f"the result of {op.name} has a size that is not known, and programs for "
-                "microcontrollers have sizes that are",
+                f"the result of {op.name} has a size that is not known, and programs of this "
+                "target have sizes that are",
                 place=place_of(op, "fix-sizes"),
                 hint="give the sizes of inputs: --input-shape x=1x3x96x96",
             )

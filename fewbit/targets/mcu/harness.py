@@ -9,27 +9,23 @@ words of data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
+from fewbit.codegen.boot.embedded import Embedded
+from fewbit.codegen.boot.module import LINE, BootModule
+from fewbit.codegen.boot.printing import add_printing
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import I32, I64, PTR, VOID
-from fewbit.llvm.values import Value, string
+from fewbit.llvm.values import Value
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.mcu.board import Board
 from fewbit.targets.mcu.core import Core
 
-Array = np.ndarray[Any, Any]
 START, STACK_TOP = "fewbit_start", "fewbit_stack_top"
 START_FILE = "start.o"
 """What a linker puts first, on cores that begin with an instruction."""
 PAINT = 0x5AFE57AC
 PAINTED_BYTES = 16 << 10
-LINE = 64
-_ATTRIBUTES = 'noinline nounwind minsize optsize "no-builtins"'
 _COPROCESSORS, _FLOATS_ON = 0xE000ED88, 0xF00000
 _TIMER_CONTROL, _TIMER_RELOAD, _TIMER_VALUE, _TIMER_MOST = (
     0xE000E010,
@@ -43,54 +39,17 @@ _WRITE_TEXT, _EXIT, _APPLICATION_EXIT = 4, 32, 0x20026
 _MSTATUS_FLOATS = 0x2000
 
 
-@dataclass(frozen=True)
-class Embedded:
-    """What a program runs on: arrays that it has inside."""
-
-    inputs: Sequence[Array]
-    outputs: Sequence[tuple[int, int]]
-    """Elements of each output, and their bytes."""
-    arena_bytes: int
-    expected: Sequence[Array] | None = None
-
-
-@dataclass
-class _Module:
+@dataclass(kw_only=True)
+class _Module(BootModule):
     core: Core
     board: Board
-    lines: list[str] = field(default_factory=list[str])
-    functions: list[Function] = field(default_factory=list[Function])
-
-    def function(self, name: str, parameters: str, result: str = "void") -> Function:
-        f = Function(name, parameters, result, attributes=_ATTRIBUTES, index=I32)
-        self.functions.append(f)
-        return f
-
-    def data(self, name: str, array: Array, align: int = 16) -> None:
-        """Define a constant of an array's bytes."""
-        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).tobytes()
-        text = "".join(f"\\{byte:02X}" for byte in raw)
-        self.lines.append(f'@{name} = constant [{len(raw)} x i8] c"{text}", align {align}')
-
-    def room(self, name: str, count: int) -> None:
-        self.lines.append(f"@{name} = global [{max(count, 1)} x i8] zeroinitializer, align {LINE}")
-
-    def text_constant(self, text: str) -> str:
-        name = f"text.{len(self.lines)}"
-        self.lines.append(f"@{name} = internal constant {string(text).typed}")
-        return name
-
-    @property
-    def text(self) -> str:
-        declared = {line for f in self.functions for line in f.intrinsics}
-        return "\n".join([*self.lines, *sorted(declared), *(f.text() for f in self.functions)])
 
 
 def harness_ir(core: Core, board: Board, run: str, embedded: Embedded) -> str:
     """Return LLVM IR of a program that calls `run` once."""
-    m = _Module(core, board)
+    m = _Module(I32, core=core, board=board)
     (_arm_system if core.is_arm else _riscv_system)(m)
-    _printing(m)
+    add_printing(m)
     _main(m, run, embedded)
     return m.text
 
@@ -215,58 +174,13 @@ def _riscv_system(m: _Module) -> None:
     ticks.ret(ticks.convert("trunc", ticks.intrinsic("readcyclecounter", I64), I32))
 
 
-# What is printed
-
-
-def _printing(m: _Module) -> None:
-    m.lines.append("@digits = internal global [16 x i8] zeroinitializer, align 4")
-    put = next(f for f in m.functions if f.name == "put_text")
-    number = m.function("put_hexadecimal", "i32 value")
-    (value,) = number.parameters
-    digits = number.symbol("digits")
-    with number.loop(0, 8) as loop:
-        nibble = value.shift_right(number.integer(28) - loop.index.shift_left(2)) & 15
-        letter = nibble + number.select(nibble > 9, 87, 48)
-        number.store(number.convert("trunc", letter, "i8"), digits, loop.index)
-    number.store(number.constant("i8", 10), digits, 8)
-    number.store(number.constant("i8", 0), digits, 9)
-    number.call(put, digits)
-    number.ret()
-
-    decimal = m.function("put_decimal", "i32 value")
-    (value,) = decimal.parameters
-    digits, zero = decimal.symbol("digits"), decimal.constant("i8", 0)
-    left, place = value, decimal.integer(0)
-    for power in range(9, -1, -1):
-        # Divisions by a constant would be calls of a function on some cores.
-        unit = decimal.integer(10**power)
-        with decimal.loop(0, 9, carried=[left, decimal.integer(0)]) as loop:
-            rest, count = loop.carried
-            is_more = rest.compare("uge", unit)
-            loop.carry(
-                decimal.select(is_more, rest - unit, rest),
-                count + decimal.convert("zext", is_more, I32),
-            )
-        left, count = loop.results
-        decimal.store(decimal.convert("trunc", count + 48, "i8"), digits, place)
-        is_seen = count.differs(0) | place.differs(0) if power else decimal.constant("i1", 1)
-        place = place + decimal.convert("zext", is_seen, I32)
-    decimal.store(decimal.constant("i8", 10), digits, place)
-    decimal.store(zero, digits, place + 1)
-    decimal.call(put, digits)
-    decimal.ret()
-
-
 def _main(m: _Module, run: str, embedded: Embedded) -> None:
     for i, array in enumerate(embedded.inputs):
         m.data(f"input.{i}", array)
     for i, (count, size) in enumerate(embedded.outputs):
         m.room(f"output.{i}", -(-count * size // 4) * 4)
     m.room("arena", embedded.arena_bytes)
-    by_name = {f.name: f for f in m.functions}
-    put, decimal, hexadecimal = (
-        by_name[name] for name in ("put_text", "put_decimal", "put_hexadecimal")
-    )
+    put, decimal, hexadecimal = map(m.find, ("put_text", "put_decimal", "put_hexadecimal"))
     names = [
         *(f"input.{i}" for i in range(len(embedded.inputs))),
         *(f"output.{i}" for i in range(len(embedded.outputs))),
@@ -279,9 +193,9 @@ def _main(m: _Module, run: str, embedded: Embedded) -> None:
     room = f.address(f.alloca("[4 x i32]")) - PAINTED_BYTES - LINE
     with f.loop(0, PAINTED_BYTES // 4) as loop:
         f.store_volatile(paint, f.at(f.pointer(room), loop.index, "i32"))
-    before = f.call(by_name["ticks"])
+    before = f.call(m.find("ticks"))
     f.call(prototype, *(f.symbol(name) for name in names))
-    ticks = f.call(by_name["ticks"]) - before
+    ticks = f.call(m.find("ticks")) - before
     f.call(put, f.symbol(m.text_constant("instructions ")))
     f.call(decimal, _instructions(f, m.board, ticks))
     with f.loop(0, PAINTED_BYTES // 4, carried=[f.integer(0), f.integer(1)]) as loop:
@@ -296,7 +210,7 @@ def _main(m: _Module, run: str, embedded: Embedded) -> None:
         with f.loop(0, -(-count * size // 4)) as loop:
             f.call(hexadecimal, f.load("i32", f.symbol(f"output.{i}"), loop.index))
     wrong = _compare(m, f, embedded, put, decimal)
-    f.call(by_name["leave"], f.select(wrong.equals(0), f.integer(0), 1))
+    f.call(m.find("leave"), f.select(wrong.equals(0), f.integer(0), 1))
     f.ret()
 
 

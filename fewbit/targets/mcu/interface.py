@@ -9,13 +9,13 @@ by several tasks, each with its own.
 
 from __future__ import annotations
 
+from fewbit.codegen.bare_metal.helpers import SMALL
 from fewbit.codegen.interface import Interface, Port
 from fewbit.codegen.memref import descriptor, memref_types
 from fewbit.errors import UnsupportedError
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import I32
 from fewbit.llvm.values import Operand
-from fewbit.targets.mcu.kernels.function import SMALL
 
 ALIGNMENT = 16
 _HEADER = """\

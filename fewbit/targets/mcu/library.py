@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fewbit.codegen.bare_metal.helpers import helper_object, missing_symbols
+from fewbit.codegen.boot.embedded import Embedded
 from fewbit.codegen.interface import Interface
 from fewbit.errors import UnsupportedError
 from fewbit.pipeline.compilation import Compilation
@@ -15,12 +17,10 @@ from fewbit.targets.mcu.board import Board
 from fewbit.targets.mcu.core import Core
 from fewbit.targets.mcu.harness import (
     START_FILE,
-    Embedded,
     harness_ir,
     linker_script,
     start_object,
 )
-from fewbit.targets.mcu.helpers import needed_functions
 from fewbit.targets.mcu.interface import run_name
 from fewbit.targets.mcu.stack import stack_bytes
 from fewbit.toolchain import objects
@@ -88,40 +88,17 @@ def _close(members: Sequence[Member], name: str, core: Core) -> list[Member]:
 
 def _helpers(core: Core, program: bytes, known: set[str]) -> tuple[Member | None, str]:
     """Return an object of the functions that the program calls, and that these call."""
-    wanted = _missing(program) - known
-    data: bytes | None = None
-    assembly = ""
-    while True:
-        text = needed_functions(core, wanted)
-        if text is None:
-            break
-        module = objects.link_modules([text], wanted, core.isa)
-        objects.optimize(module, core.isa)
-        data, assembly = (
-            objects.emit_object(module, core.isa),
-            objects.emit_assembly(module, core.isa),
-        )
-        more = _missing(data) - wanted
-        if not more:
-            break
-        wanted |= more
-    defined: set[str] = set() if data is None else {s.name for s in symbols(data) if s.defined}
-    if absent := sorted(wanted - defined):
+    helpers, absent = helper_object(core.isa, missing_symbols(program) - known)
+    if absent:
         raise UnsupportedError(
-            f"the program calls {', '.join(absent)}, which {core.name} has no instruction for, "
-            "and no helper of ours",
+            f"the program calls {', '.join(sorted(absent))}, which {core.name} has no instruction "
+            "for, and no helper of ours",
             hint="give all layers static scales and compile with --integer-only, or choose a core "
             "with floats: mcu:cortex-m4, mcu:cortex-m7, mcu:cortex-m33, mcu:cortex-m55",
         )
-    if data is None:
+    if helpers is None:
         return None, ""
-    return Member(HELPERS, data, tuple(sorted(defined))), assembly
-
-
-def _missing(data: bytes) -> set[str]:
-    """Return the symbols that an object takes from others."""
-    names = {each.name for each in symbols(data) if not each.defined}
-    return {name for name in names if not name.startswith("__aeabi_unwind")}
+    return Member(HELPERS, helpers.data, tuple(sorted(helpers.names))), helpers.assembly
 
 
 def _code_bytes(data: bytes) -> int:
@@ -132,7 +109,6 @@ def link_program(
     core: Core, board: Board, members: Sequence[Member], run: str, embedded: Embedded
 ) -> bytes:
     """Link an executable that runs a library once, on arrays that it has inside."""
-    isa = core.isa
     text = harness_ir(core, board, run, embedded)
     public = {"main", "fewbit_start", "vectors", "fewbit_fault"}
     module = objects.link_modules([text], public, harness_isa(core))
@@ -141,12 +117,10 @@ def link_program(
     start = start_object(core)
     if start is not None:
         files[START_FILE] = start
-    missing = _missing(code) - {s.name for m in members for s in symbols(m.data)}
-    helpers = needed_functions(core, missing)
+    missing = missing_symbols(code) - {s.name for m in members for s in symbols(m.data)}
+    helpers, _ = helper_object(core.isa, missing)
     if helpers is not None:
-        extra = objects.link_modules([helpers], missing, isa)
-        objects.optimize(extra, isa)
-        files["more.o"] = objects.emit_object(extra, isa)
+        files["more.o"] = helpers.data
     with TemporaryDirectory(prefix="fewbit-link-") as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)

@@ -7,7 +7,7 @@ no functions of others, so a library links into any program; QEMU runs it here, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fewbit import __version__
 from fewbit.base.target_name import TargetName
+from fewbit.codegen.boot.embedded import Embedded, make_up_inputs
 from fewbit.codegen.interface import Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
 from fewbit.errors import MissingToolError
@@ -23,34 +24,26 @@ from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Content, Folder, Manifest, write_folder
 from fewbit.program.program import Program
-from fewbit.program.signature import Signature, TensorSpec, signature_of
 from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.board import board_of, memory_of
 from fewbit.targets.mcu.core import CORES, DEFAULT, Core, core_of
 from fewbit.targets.mcu.fit import needs_of, refuse_what_does_not_fit
-from fewbit.targets.mcu.harness import Embedded
+from fewbit.targets.mcu.fix_sizes import one_sample
 from fewbit.targets.mcu.interface import header, run_name
 from fewbit.targets.mcu.library import Library, link_program, make_library
 from fewbit.targets.mcu.packages import KINDS, Packed, package_files
 from fewbit.targets.mcu.pipeline import mcu_pipeline
-from fewbit.targets.options import FLAG, TEXT, Options, one_of, option
+from fewbit.targets.options import TEXT, BootOptions, one_of, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
-class McuOptions(Options):
+class McuOptions(BootOptions):
     """The options of `mcu`."""
 
-    bare_metal: bool = option(
-        FLAG,
-        "Also a program that boots on QEMU's board of the core and checks itself.",
-        see="[microcontrollers](mcu.md#a-program-that-boots)",
-    )
     package: str | None = option(
         one_of(*KINDS),
         "The folder is a library of a build system's: cmake, arduino, zephyr.",
@@ -100,7 +93,7 @@ class Mcu(Target):
         facts: list[object] = [core, core.isa, WeightImage()]
         if program is None:
             return facts
-        return [*facts, interface_of(_one_sample(program), request.name)]
+        return [*facts, interface_of(one_sample(program), request.name)]
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         core, interface = core_of(request.target), made.ctx.get(Interface)
@@ -174,27 +167,10 @@ def _bytes(text: str | None) -> int | None:
     return None if text is None else memory_of(text)
 
 
-def _one_sample(program: Program) -> Signature:
-    """Return the signature with a batch of one where it is open, as `fix-sizes` makes it."""
-    signature = signature_of(program.module)
-    inputs, outputs = (
-        tuple(replace(spec, shape=_first_is_one(spec.shape)) for spec in specs)
-        for specs in (signature.inputs, signature.outputs)
-    )
-    return replace(signature, inputs=inputs, outputs=outputs)
-
-
-def _first_is_one(shape: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
-    if not shape:
-        return shape
-    return (1 if shape[0] is None else shape[0], *shape[1:])
-
-
 def _boot_program(made: Compilation, program: Program, library: Library) -> bytes:
     """Return a program with a random input inside, and what the interpreter says of it."""
     core, interface = made.ctx.get(Core), made.ctx.get(Interface)
-    random = np.random.default_rng(0)
-    inputs = [_made_up(random, spec) for spec in _one_sample(program).inputs]
+    inputs = make_up_inputs(one_sample(program))
     expected = [np.asarray(array) for array in program.run(*inputs)]
     embedded = Embedded(
         inputs,
@@ -203,10 +179,3 @@ def _boot_program(made: Compilation, program: Program, library: Library) -> byte
         expected,
     )
     return link_program(core, board_of(core), library.members, run_name(interface), embedded)
-
-
-def _made_up(random: np.random.Generator, spec: TensorSpec) -> Array:
-    shape = [size or 1 for size in spec.shape or ()]
-    if spec.dtype.kind == "f":
-        return random.standard_normal(shape).astype(spec.dtype)
-    return np.zeros(shape, spec.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fewbit.codegen.bare_metal.helpers import SMALL
 from fewbit.codegen.interface import Interface
 from fewbit.codegen.llvm_text import for_older_llvm, with_attributes
 from fewbit.errors import UnsupportedError
@@ -18,7 +19,6 @@ from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.call_mcu_kernels import McuCalls
 from fewbit.targets.mcu.core import Core
 from fewbit.targets.mcu.interface import interface_ir, run_name
-from fewbit.targets.mcu.kernels.function import SMALL
 
 
 @dataclass(frozen=True)

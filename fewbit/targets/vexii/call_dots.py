@@ -61,6 +61,10 @@ class DotCalls(DeviceCalls):
 
     code: Code = field(default_factory=lambda: Code(Processor(32)))
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("MiCo's dot products, custom-0",) if self.stubs else ()
+
     def texts(self) -> list[str]:
         if not self.stubs:
             return []
@@ -71,7 +75,7 @@ class DotCalls(DeviceCalls):
         emit_mark(assembler)
         for each in self.code.assembled.values():
             each.emit(assembler)
-        return assembler.object("double")
+        return assembler.object(self.code.processor.float_abi)
 
 
 def call_dots(program: Program, processor: Processor) -> DotCalls:
@@ -81,7 +85,7 @@ def call_dots(program: Program, processor: Processor) -> DotCalls:
         for op in list(program.module.walk()):
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Call(program, op, calls).run()
-            elif isinstance(op, kernel.QuantizeRowsOp):
+            elif isinstance(op, kernel.QuantizeRowsOp) and processor.floats:
                 _QuantizeCall(program, op, calls).run()
     return calls
 

@@ -5,7 +5,6 @@ Memory holds the program, behind it the ports, inputs, outputs and arena, and th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from fewbit.runtime.native import dtype_of
 from fewbit.simulators.riscv.execution import Execution as Counted
 from fewbit.simulators.riscv.execution import Histogram
 from fewbit.simulators.riscv.machine import Machine
+from fewbit.targets.bare_metal.layers import layer_of
 from fewbit.targets.device import Events, Execution, LayerEvents
 
 Array = np.ndarray[Any, Any]
@@ -87,11 +87,6 @@ class VexiiSimulator:
                 counts[kind] = counts.get(kind, 0) + count
         events = tuple(LayerEvents(name, counts) for name, counts in layers.items())
         return Events(counts_of(counted.histogram), events)
-
-
-def layer_of(function: str) -> str:
-    """Return the layer that a function is of: `program.entry_003_conv1`, `kernel.000_conv1`."""
-    return re.sub(r"^(kernel\.|program\.entry_)\d+_?", "", function) or "other"
 
 
 def counts_of(histogram: Histogram) -> dict[str, int]:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbit.base.progress import say
-from fewbit.codegen.bare_metal.processor import CORES, processor_of
+from fewbit.codegen.bare_metal.processor import CORES, DETAILS, processor_of
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
 from fewbit.passes.bare_metal import bare_metal_pipeline
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder
 from fewbit.program.program import Program
+from fewbit.targets.bare_metal.board import BareMetalOptions
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.options import TEXT, Options, option
 from fewbit.targets.target import Request
@@ -48,12 +49,21 @@ def _disassemble(folder: Folder, options: ListingOptions) -> Seen:
     return Seen({"functions": instructions(folder, pattern)}, disassembly(folder, pattern))
 
 
+def _boot(folder: Folder, _: Options) -> Seen:
+    from fewbit.targets.bare_metal.view import boot_folder
+
+    return boot_folder(folder)
+
+
 class Vexii(Device):
     """RISC-V with dot products of few bits."""
 
     about = "a program for RISC-V with dot products, simulated"
     see = "[VexiiRiscv](vexii.md)"
-    detail, details = "rv64", ("rv64",)
+    detail, details = "rv32imf", tuple(DETAILS)
+    options = BareMetalOptions
+    board = "vexii"
+    """What programs boot on, if nothing else is asked for."""
     views = (
         View(
             "asm",
@@ -61,11 +71,16 @@ class Vexii(Device):
             _disassemble,
             ListingOptions,
         ),
+        View("boot", "What the program that boots prints, on the simulator.", _boot),
     )
     widths = WIDTHS
 
     def check(self, request: Request) -> None:
         processor_of(request.target)
+        BareMetalOptions.of(request).board_or(self.board)
+
+    def is_fixed_point(self, name: str) -> bool:
+        return not processor_of(name).floats
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:
         if op.granularity[0] == "group":
@@ -83,7 +98,8 @@ class Vexii(Device):
         return (2 if is_padded and act == 1 else act), weight
 
     def pipeline(self, request: Request) -> Pipeline:
-        return bare_metal_pipeline(processor_of(request.target or "vexii").xlen, "call-dots")
+        xlen = processor_of(request.target or "vexii").xlen
+        return bare_metal_pipeline(xlen, "call-dots", "call-dot-contractions")
 
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return bare_metal_facts(program, request.name, processor_of(request.target))
@@ -94,7 +110,7 @@ class Vexii(Device):
         return super().compile(program, request, output)
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
-        return write_program(made, program.recipe, request, output, {})
+        return write_program(made, program, request, output, self.board)
 
     def simulator(self, folder: Folder) -> VexiiSimulator:
         return VexiiSimulator(folder)

@@ -163,7 +163,8 @@ def layers_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
     """Return the layers of a program that have settings to choose; loops have none."""
-    from fewbit.targets.cuda.emit import Nest
+    from fewbit.targets.cuda.fused import Fused
+    from fewbit.targets.cuda.nest import Nest
     from fewbit.targets.cuda.target import compile_cuda
 
     compilation = compile_cuda(program, arch, **options)
@@ -172,15 +173,16 @@ def layers_of(
     for step in compilation.module.planner.steps:
         if isinstance(step, Nest):
             continue
-        problem: Any = step.problem
+        call = step.call if isinstance(step, Fused) else step
+        problem: Any = call.problem
         if isinstance(problem, Attention):
             problem = replace(problem, strides=())
-        elif not isinstance(problem, Convolution) or step.family not in LADDER:
-            calls = left.get(step.layer, (0, ""))[0]
-            left[step.layer] = (calls + 1, f"its kernel is as the table has it ({step.family})")
+        elif not isinstance(problem, Convolution) or call.family not in LADDER:
+            calls = left.get(call.layer, (0, ""))[0]
+            left[call.layer] = (calls + 1, f"its kernel is as the table has it ({call.family})")
             continue
         key = table_key(problem)
         same = layers.get(key)
-        layer = Layer(step.layer, problem, step.family, step.config, arch)
+        layer = Layer(call.layer, problem, call.family, call.config, arch)
         layers[key] = replace(same or layer, calls=1 + (same.calls if same else 0))
     return list(layers.values()), left

@@ -342,3 +342,26 @@ func.func @gathers_to_reduce(%x: tensor<8xf32>, %i: tensor<?xindex>, %j: tensor<
   } -> tensor<f32>
   func.return %sum, %of_few : tensor<f32>, tensor<f32>
 }
+
+// A slice is replaced in a copy, if others read the whole.
+// CHECK-LABEL: func.func @replaces
+// CHECK:         %[[BOTH:.*]] = linalg.generic
+// CHECK:         %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[BOTH]]
+// CHECK:         tensor.insert_slice %s into %[[COPY]]
+// CHECK:         %[[ONE:.*]] = linalg.generic
+// CHECK:         tensor.insert_slice %s into %[[ONE]]
+func.func @replaces(%x: tensor<4xf32>, %s: tensor<1xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %both = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.negf %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %replaced = tensor.insert_slice %s into %both[1] [1] [1] : tensor<1xf32> into tensor<4xf32>
+  %one = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.absf %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %other = tensor.insert_slice %s into %one[1] [1] [1] : tensor<1xf32> into tensor<4xf32>
+  func.return %both, %replaced, %other : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

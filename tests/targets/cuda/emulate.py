@@ -49,17 +49,48 @@ class Steps:
     ) -> None:
         self.steps, self.memory = steps, memory
         symbols = dict.fromkeys(step["kernel"] for step in steps if step["step"] == "loops")
+        symbols |= dict.fromkeys(s["prologue"]["kernel"] for s in steps if "prologue" in s)
         self.loops = _compile(source, symbols, where)
 
     def run(self) -> None:
         for step in self.steps:
+            if "prologue" in step:
+                self._prologue(step)
             getattr(self, f"_{step['step']}", self._layer)(step)
 
     def _array(self, buffer: str, offset: int, dtype: Any, shape: Any) -> np.ndarray:
         size = np.dtype(dtype).itemsize * prod(shape)
         return self.memory[buffer][offset : offset + size].view(dtype).reshape(shape)
 
+    def _prologue(self, step: dict[str, Any]) -> None:
+        """Execute what every block of a layer begins with: a late block, the first, a later one.
+
+        Only the first may change what is not the layer's own, and all make the same.
+        """
+        made: list[np.ndarray] = []
+        own = {step["operands"][n][0] for n in ("k", "v") if n in step["operands"]}
+        for first in (0, 1, 0):
+            before = {n: m.copy() for n, m in self.memory.items() if n not in {*own, "shared"}}
+            shared = np.full(step["prologue"]["shared"] + 16, 0x5A, np.uint8)
+            shared = shared[-shared.ctypes.data % 16 :][: step["prologue"]["shared"]]
+            places = [step["operands"][name] for name in step["prologue"]["operands"]]
+            given = [self.memory[buffer].ctypes.data + offset for buffer, offset in places]
+            addresses = (ctypes.c_void_p * (2 + len(given)))(shared.ctypes.data, first, *given)
+            getattr(self.loops, f"run_{step['prologue']['kernel']}")(
+                addresses, ctypes.c_ulonglong(1)
+            )
+            if not first:
+                for name, memory in before.items():
+                    np.testing.assert_array_equal(self.memory[name], memory)
+            made.append(shared)
+        for other in made[1:]:
+            np.testing.assert_array_equal(other, made[0])
+        self.memory["shared"] = made[0]
+
     def _operand(self, step: dict[str, Any], name: str, dtype: Any, shape: Any) -> np.ndarray:
+        places: dict[str, int] = step["prologue"]["places"] if "prologue" in step else {}
+        if name in places:
+            return self._array("shared", places[name], dtype, shape)
         buffer, offset = step["operands"][name]
         return self._array(buffer, offset, dtype, shape)
 

@@ -224,6 +224,8 @@ def test_steps_of_a_decoder(family: str, cache: str, calls: int, tmp_path: Path)
     compilation, _ = compile_model(program)
     kinds = [step["step"] for step in compilation.module.described]
     assert kinds.count("cached_attention") == calls
+    attention = [s for s in compilation.module.described if s["step"] == "cached_attention"]
+    assert all("q" in s["prologue"]["places"] and s["config"] == {"early": 1} for s in attention)
     emulated = Emulated(compilation, tmp_path)
     state = [
         np.zeros([n or 0 for n in spec.shape or ()], spec.dtype)

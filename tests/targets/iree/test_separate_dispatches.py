@@ -180,6 +180,22 @@ def check(
         np.testing.assert_allclose(found, right.numpy(), atol=1e-5)
 
 
+def replace_rows_beside(x: Tensor) -> tuple[Tensor, ...]:
+    """A slice of what another result repeats."""
+    places = x.nan_to_num(0.0, 9.0, -9.0).clamp(-99, 99).to(torch.int64) % 8
+    chosen = nn.functional.embedding(places, torch.arange(24.0).reshape(8, 3))
+    repeated = chosen.expand(2, *chosen.shape).clone()
+    replaced = torch.slice_scatter(chosen, chosen.narrow(2, 0, 1), 2, 1, 2)
+    return repeated, nn.functional.pad(replaced, [0, 1])
+
+
+def test_a_slice_is_replaced_in_a_copy() -> None:
+    manual_seed(0)
+    x = 9 * torch.randn(7, 2, 5, 7)
+    program = fewbit.import_model(Function(replace_rows_beside), (x,))
+    check(fewbit.compile(program, "iree-cpu", name="net"), replace_rows_beside, x)
+
+
 def test_a_slice_of_single_elements_is_convolved() -> None:
     """Zeros between elements are cut off behind the last, which is the first here."""
     random = np.random.default_rng(0)

@@ -24,7 +24,6 @@ from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import I8, I32, I64, PTR, Int
 from fewbit.llvm.values import Operand, Value
 from fewbit.simulators.riscv.lines import LINE, SETS, WAYS
-from fewbit.simulators.riscv.state import LOWEST
 
 PARAMETERS = "ptr record, ptr regs, ptr mem, ptr start, i64 left, ptr ctx"
 RECORD_BYTES = 32
@@ -41,6 +40,7 @@ class Context(ctypes.Structure):
     code_low: int
     code_bytes: int
     offset: int
+    lowest: int
     space: list[int]
     lines: list[int]
     misses: list[int]
@@ -53,6 +53,7 @@ class Context(ctypes.Structure):
         ("code_low", ctypes.c_uint64),
         ("code_bytes", ctypes.c_uint64),
         ("offset", ctypes.c_uint64),
+        ("lowest", ctypes.c_uint64),
         ("space", ctypes.c_uint64 * 4),
         ("lines", ctypes.c_uint64 * (SETS * WAYS)),
         ("misses", ctypes.c_uint64 * WAYS),
@@ -139,7 +140,7 @@ class Handler(Function):
         Rotating moves the bits that must be zero to the top, where they make the number too large.
         """
         address = self.get(RS1) + self.imm()
-        inside = address - LOWEST
+        inside = address - self.load(self.word, self.byte_at(self.ctx, context_offset("lowest")))
         places = size.bit_length() - 1
         if places:
             by = self.constant(self.word, places)

@@ -46,6 +46,9 @@ def _arithmetic(xlen: int) -> Iterator[Handler]:
     h = Handler("li", xlen)
     h.set(h.imm())
     yield h.next()
+    h = Handler("auipc", xlen)
+    h.set(_pc(h) + h.imm(I64))
+    yield h.next()
     yield Handler("fence", xlen).next()
     for name in (*_PLAIN, *_SHIFTS, *_COMPARISONS):
         for suffix in ("", "i") if name not in ("sub", "mul") else ("",):
@@ -135,8 +138,12 @@ def _transfers(xlen: int) -> Iterator[Handler]:
 
 
 def _link(h: Handler) -> None:
+    h.set(_pc(h) + 4)
+
+
+def _pc(h: Handler) -> Value:
     distance = h.address(h.record) - h.context("records")
-    h.set(distance.shift_right(3) + h.context("code_low") + 4)
+    return distance.shift_right(3) + h.context("code_low")
 
 
 def _dot(a: int, b: int, xlen: int) -> Handler:

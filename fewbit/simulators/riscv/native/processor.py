@@ -18,9 +18,10 @@ from fewbit.simulators.riscv.interpreter import FINISHED, Interpreter
 from fewbit.simulators.riscv.lines import NO_LINE
 from fewbit.simulators.riscv.native.engine import engine
 from fewbit.simulators.riscv.native.handler import RECORD_BYTES, Context
-from fewbit.simulators.riscv.state import FLOATS, LOWEST, NOWHERE
+from fewbit.simulators.riscv.state import FLOATS, NOWHERE
 
 SLOW = "slow"
+FLOATING = (Kind.FLOAT, Kind.FLOAT_DIVIDE, Kind.FLOAT_LOAD, Kind.FLOAT_STORE)
 TURN = 1 << 28
 """So many instructions at a time: between two turns Python can be interrupted."""
 
@@ -39,7 +40,7 @@ class Processor:
         self._code, self._state = interpreter.code, interpreter.state
         self._engine = engine(self._code.xlen, self._state.lines is not None)
         self._records: NDArray[Any] = np.zeros(len(self._code) + 1, RECORD)
-        self._rounding: int = self._state.rounding
+        self._modes = (self._state.rounding, self._state.has_floats)
         self._fill()
         registers: Any = self._state.registers
         memory = self._state.memory
@@ -47,9 +48,10 @@ class Processor:
             records=self._records.ctypes.data,
             code_low=self._code.low,
             code_bytes=4 * (len(self._code) - 1),
+            lowest=self._state.lowest,
         )
         for places in range(4):
-            self._context.space[places] = (memory.size - LOWEST) >> places
+            self._context.space[places] = (memory.size - self._state.lowest) >> places
         self._arguments = (
             ctypes.addressof(registers), memory.ctypes.data, ctypes.addressof(self._context)
         )  # fmt: skip
@@ -74,6 +76,7 @@ class Processor:
         context, interpreter, state = self._context, self._interpreter, self._state
         starts, jumps, breaks = counters.starts, counters.jumps, counters.breaks
         left = limit
+        self._follow_modes()
         interpreter.retired = lambda: limit - left
         while True:
             turn = min(left, TURN)
@@ -93,9 +96,7 @@ class Processor:
             starts[index] += 1
             left -= 1
             to = interpreter.step(index)
-            if state.rounding != self._rounding:
-                self._rounding = state.rounding
-                self._fill()
+            self._follow_modes()
             if to is None:
                 breaks[index + 1] += 1
                 index += 1
@@ -107,16 +108,26 @@ class Processor:
                 interpreter.mark = marks.set(interpreter.mark)
             index = to
 
+    def _is_float(self, instruction: Instruction) -> bool:
+        return spec_of(instruction.mnemonic, self._code.xlen).kind in FLOATING
+
+    def _follow_modes(self) -> None:
+        modes = (self._state.rounding, self._state.has_floats)
+        if modes != self._modes:
+            self._modes = modes
+            self._fill()
+
     def _fill(self) -> None:
-        """Make the records; those of instructions that round depend on the mode."""
+        """Make the records; those of floats depend on the modes."""
+        rounding, has_floats = self._modes
         addresses = self._engine.addresses
         rows: list[tuple[int, ...]] = []
         slow = (addresses[SLOW], 0, 0, 0, 0, 0)
         for index, instruction in enumerate(self._code.instructions):
-            if instruction is None:
+            if instruction is None or (not has_floats and self._is_float(instruction)):
                 rows.append(slow)
                 continue
-            name, imm = _handler(self._code, index, instruction, self._rounding)
+            name, imm = _handler(self._code, index, instruction, rounding)
             address = addresses.get(name)
             if address is None:
                 rows.append(slow)
@@ -135,7 +146,9 @@ def _handler(code: Code, index: int, i: Instruction, rounding: int) -> tuple[str
         value = signed(i.imm << 12, 32) + (pc if name == "auipc" else 0)
         if code.xlen == 32:
             value = signed(value, 32)
-        return ("li", value) if -(1 << 31) <= value < 1 << 31 else (SLOW, 0)
+        if -(1 << 31) <= value < 1 << 31:
+            return "li", value
+        return name, signed(i.imm << 12, 32)
     if name == "slti" and i.rd == 0 and i.imm == MARK:
         return SLOW, 0
     if name in ("jal", "jalr") or spec_of(name, code.xlen).kind is Kind.BRANCH:

@@ -86,7 +86,7 @@ def shape_of_tile(core: Core, bits: int, rows: int, k: int, n: int) -> tuple[int
         tall, wide = (most_rows, 1) if rows >= most_rows else (1, 4)
     elif core.family == "mve":
         tall, wide = (2, 2) if rows >= 2 else (1, 4)
-    elif core.is_arm:
+    elif core.isa.registers <= 16:
         tall, wide = 3, 2
     else:
         tall, wide = 5, 2
@@ -200,11 +200,11 @@ class _Writer:
     def _gather(self) -> Kernel:
         windows = self.wanted.windows
         if windows is None or windows.is_pointwise:
-            return _copy_row(self.code, self.tile.k)
+            return copy_row(self.code, self.tile.k)
         return gather(self.code, windows)
 
 
-def _copy_row(code: Code, k: int) -> Kernel:
+def copy_row(code: Code, k: int) -> Kernel:
     """Return the function that copies a row which has no padding behind it."""
     name = name_of("row", k)
     if (found := code.find(name)) is not None:

@@ -66,11 +66,13 @@ class Depthwise:
 
 def depthwise(code: Code, wanted: Depthwise) -> tuple[Kernel, int]:
     """Return the function of a layer, and the bytes of room that it needs."""
-    found = code.find(wanted.name) or code.add(_Writer(code, wanted).write())
+    found = code.find(wanted.name) or code.add(DepthwiseWriter(code, wanted).write())
     return found, wanted.room_bytes
 
 
-class _Writer:
+class DepthwiseWriter:
+    """Writes the function of a layer, by one of a row of outputs."""
+
     def __init__(self, code: Code, wanted: Depthwise) -> None:
         self.code, self.wanted, self.w = code, wanted, wanted.windows
         in_fours = self.w.channels % FOUR == 0 and code.core.family != "plain"
@@ -96,7 +98,7 @@ class _Writer:
                 base = self._lines(f, image, room, top)
                 place = (images.index * w.out[0] + rows.index) * outputs
                 f.call(
-                    self._row(), base, weight, table, scale,
+                    self.row(), base, weight, table, scale,
                     f.at(add, place, "float"), f.at(y, place, "float"), f.at(q, place, "i8"),
                 )  # fmt: skip
         return f
@@ -122,7 +124,7 @@ class _Writer:
                     f.fill(to, f.integer(seen))
         return room
 
-    def _row(self) -> Kernel:
+    def row(self) -> Kernel:
         """Return the function of a row of outputs."""
         wanted, w = self.wanted, self.w
         name = name_of("row", wanted.name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from fewbit.codegen.bare_metal.helpers import SMALL
 from fewbit.llvm import function
-from fewbit.llvm.types import I32
+from fewbit.llvm.types import I32, PTR, Spelled, type_of
 from fewbit.llvm.values import Operand, Value
 from fewbit.targets.mcu.core import Core
 
-SMALL = 'minsize optsize "nooutline"'
-"""Small code is also the faster one on these cores, but not where pieces of loops become calls."""
-ATTRIBUTES = f'noinline nounwind {SMALL} "no-builtins"'
+ATTRIBUTES = 'noinline nounwind "no-builtins"'
 """A loop that copies is no call of memcpy."""
 INDEX = I32
 ROUNDED = "fewbit_rounded"
@@ -23,7 +22,8 @@ class Kernel(function.Function):
     """A function of its own; `needs` are those that it calls."""
 
     def __init__(self, core: Core, name: str, parameters: str) -> None:
-        super().__init__(name, parameters, linkage="internal", attributes=ATTRIBUTES, index=INDEX)
+        attributes = f"{ATTRIBUTES} {SMALL}" if core.is_small else ATTRIBUTES
+        super().__init__(name, parameters, linkage="internal", attributes=attributes, index=INDEX)
         self.core = core
         self.needs: list[Kernel] = []
 
@@ -36,6 +36,14 @@ class Kernel(function.Function):
         if not self.ended:
             self.ret()
         return super().text()
+
+    def at(self, pointer: Value, index: Operand, type: Spelled = "float") -> Value:
+        """Return the address of an element; one by a number is part of an instruction."""
+        if not (self.core.has_offsets and isinstance(index, int) and index >= 0):
+            return super().at(pointer, index, type)
+        if index == 0:
+            return pointer
+        return self.emit(PTR, f"getelementptr nuw {type_of(type)}, {pointer.typed}, i32 {index}")
 
     # Numbers
 
@@ -62,6 +70,9 @@ class Kernel(function.Function):
         if self.core.is_arm:
             nearest = self.intrinsic("arm.vcvtr.f32", "float", value)
             return self.bits(nearest, I32)
+        if self.core.rounds_to_floats:
+            nearest = self.intrinsic("roundeven.f32", "float", value)
+            return self.intrinsic("fptosi.sat.i32.f32", I32, nearest)
         return self.intrinsic("lrint.i32.f32", I32, value)
 
     def settle(self, values: Sequence[Value]) -> None:

@@ -2810,54 +2810,87 @@ cond.end:
   ret i64 %cond
 }
 
+define i32 @fewbit_to_unsigned64(i64 noundef %a) local_unnamed_addr #3 {
+entry:
+  %or.cond = icmp ugt i64 %a, 9218868437227405312
+  br i1 %or.cond, label %cond.end, label %cond.false
+
+cond.false:
+  %shr.i.i = lshr i64 %a, 52
+  %conv.i.i = trunc nuw nsw i64 %shr.i.i to i32
+  %cond.i.i = tail call i32 @llvm.umax.i32(i32 %conv.i.i, i32 1)
+  %cmp.i4 = icmp samesign ugt i32 %conv.i.i, 1054
+  br i1 %cmp.i4, label %cond.end, label %if.end.i
+
+if.end.i:
+  %0 = add nsw i32 %cond.i.i, -1012
+  %cmp1.i = icmp ult i32 %0, 63
+  br i1 %cmp1.i, label %cond.true.i, label %cond.end
+
+cond.true.i:
+  %and.i6.i = and i64 %a, 4503599627370495
+  %tobool.not.i.i = icmp samesign ult i64 %a, 4503599627370496
+  %or.i.i = or disjoint i64 %and.i6.i, 4503599627370496
+  %cond.i7.i = select i1 %tobool.not.i.i, i64 %and.i6.i, i64 %or.i.i
+  %sub.i = sub nuw nsw i32 1075, %cond.i.i
+  %sh_prom.i = zext nneg i32 %sub.i to i64
+  %shr.i = lshr i64 %cond.i7.i, %sh_prom.i
+  %conv.i = trunc nuw i64 %shr.i to i32
+  br label %cond.end
+
+cond.end:
+  %cond = phi i32 [ 0, %entry ], [ -1, %cond.false ], [ %conv.i, %cond.true.i ], [ 0, %if.end.i ]
+  ret i32 %cond
+}
+
 define i32 @fewbit_to_signed64(i64 noundef %a) local_unnamed_addr #3 {
 entry:
-  %shr.i = lshr i64 %a, 52
-  %conv.i = trunc nuw nsw i64 %shr.i to i32
-  %and.i = and i32 %conv.i, 2047
-  %cond.i = tail call i32 @llvm.umax.i32(i32 %and.i, i32 1)
-  %and.i29 = and i64 %a, 4503599627370495
-  %and1.i = and i64 %a, 9218868437227405312
-  %tobool.not.i = icmp eq i64 %and1.i, 0
-  %or.i = or disjoint i64 %and.i29, 4503599627370496
-  %cond.i30 = select i1 %tobool.not.i, i64 %and.i29, i64 %or.i
-  %and.i31 = and i64 %a, 9223372036854775807
-  %cmp.i = icmp samesign ugt i64 %and.i31, 9218868437227405312
-  br i1 %cmp.i, label %cleanup19, label %if.end
+  %and.i = and i64 %a, 9223372036854775807
+  %cmp.i = icmp samesign ugt i64 %and.i, 9218868437227405312
+  br i1 %cmp.i, label %return, label %if.end
 
 if.end:
-  %cmp = icmp samesign ugt i32 %and.i, 1054
-  br i1 %cmp, label %if.end7, label %if.else
+  %shr.i.i = lshr i64 %a, 52
+  %conv.i.i = trunc nuw nsw i64 %shr.i.i to i32
+  %and.i.i = and i32 %conv.i.i, 2047
+  %cond.i.i = tail call i32 @llvm.umax.i32(i32 %and.i.i, i32 1)
+  %cmp.i14 = icmp samesign ugt i32 %and.i.i, 1054
+  br i1 %cmp.i14, label %truncate_magnitude64.exit, label %if.end.i
 
-if.else:
-  %0 = add nsw i32 %cond.i, -1012
-  %cmp4 = icmp ult i32 %0, 63
-  br i1 %cmp4, label %if.then5, label %if.end7
+if.end.i:
+  %0 = add nsw i32 %cond.i.i, -1012
+  %cmp1.i = icmp ult i32 %0, 63
+  br i1 %cmp1.i, label %cond.true.i, label %truncate_magnitude64.exit
 
-if.then5:
-  %sub = sub nuw nsw i32 1075, %cond.i
-  %sh_prom = zext nneg i32 %sub to i64
-  %shr = lshr i64 %cond.i30, %sh_prom
-  %conv = trunc nuw i64 %shr to i32
-  br label %if.end7
+cond.true.i:
+  %and.i6.i = and i64 %a, 4503599627370495
+  %and1.i.i = and i64 %a, 9218868437227405312
+  %tobool.not.i.i = icmp eq i64 %and1.i.i, 0
+  %or.i.i = or disjoint i64 %and.i6.i, 4503599627370496
+  %cond.i7.i = select i1 %tobool.not.i.i, i64 %and.i6.i, i64 %or.i.i
+  %sub.i = sub nuw nsw i32 1075, %cond.i.i
+  %sh_prom.i = zext nneg i32 %sub.i to i64
+  %shr.i = lshr i64 %cond.i7.i, %sh_prom.i
+  %conv.i = trunc nuw i64 %shr.i to i32
+  br label %truncate_magnitude64.exit
 
-if.end7:
-  %magnitude.0 = phi i32 [ %conv, %if.then5 ], [ 0, %if.else ], [ -1, %if.end ]
+truncate_magnitude64.exit:
+  %retval.0.i = phi i32 [ -1, %if.end ], [ %conv.i, %cond.true.i ], [ 0, %if.end.i ]
   %tobool.not = icmp sgt i64 %a, -1
-  br i1 %tobool.not, label %if.end12, label %if.then8
+  br i1 %tobool.not, label %if.end3, label %if.then2
 
-if.then8:
-  %cmp9 = icmp ugt i32 %magnitude.0, -2147483648
-  %sub11 = sub i32 0, %magnitude.0
-  %cond = select i1 %cmp9, i32 -2147483648, i32 %sub11
-  br label %cleanup19
+if.then2:
+  %cmp = icmp ugt i32 %retval.0.i, -2147483648
+  %sub = sub i32 0, %retval.0.i
+  %cond = select i1 %cmp, i32 -2147483648, i32 %sub
+  br label %return
 
-if.end12:
-  %cond18 = tail call i32 @llvm.umin.i32(i32 %magnitude.0, i32 2147483647)
-  br label %cleanup19
+if.end3:
+  %cond8 = tail call i32 @llvm.umin.i32(i32 %retval.0.i, i32 2147483647)
+  br label %return
 
-cleanup19:
-  %retval.1 = phi i32 [ 0, %entry ], [ %cond, %if.then8 ], [ %cond18, %if.end12 ]
+return:
+  %retval.1 = phi i32 [ 0, %entry ], [ %cond, %if.then2 ], [ %cond8, %if.end3 ]
   ret i32 %retval.1
 }
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fewbit.codegen.bare_metal.helpers import known_helpers, needed_functions
 from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.mcu.core import CORES
-from fewbit.targets.mcu.helpers import known_helpers, needed_functions
 from fewbit.toolchain import objects
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.link import link_executable
 
 CORE = CORES["rv32imc"]
-NAMES = [name for name in known_helpers(CORE) if not name.startswith("mem")]
+NAMES = [name for name in known_helpers(CORE.isa) if not name.startswith("mem")]
 SINGLES = [
     0.0, -0.0, 1.0, -1.0, 1.5, 2.5, 3.5, -2.5, 0.1, 1e-45, -3e-39, 1.1754942e-38, 3.4e38, -3.4e38,
     float("inf"), float("-inf"), float("nan"), 16777217.0, 8388607.5, 0.49999997, 127.5, -128.5,
@@ -31,7 +31,7 @@ def machine() -> Machine:
     # Without compressed instructions, which the simulator has not.
     isa = Isa("rv32", "riscv32-unknown-none-elf", "generic-rv32", "+m", 32, 32, index_bits=32,
               is_static=True)  # fmt: skip
-    text = needed_functions(CORE, NAMES)
+    text = needed_functions(CORE.isa, NAMES)
     assert text is not None
     module = objects.link_modules([text], NAMES, isa)
     objects.optimize(module, isa)

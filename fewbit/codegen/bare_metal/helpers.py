@@ -16,11 +16,14 @@ from fewbit.codegen.runtime import runtime_ir
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import F32, F64, I32, I64, PTR, VOID, Float, Int, Type
 from fewbit.llvm.values import Value
-from fewbit.targets.mcu.core import Core
-from fewbit.targets.mcu.kernels.function import SMALL
+from fewbit.toolchain import objects
+from fewbit.toolchain.elf import symbols as symbols_of
+from fewbit.toolchain.isa import Isa
 
 PART, IR_FAMILY = "microcontroller", "rv32"
 """The C file, and whose IR it is: all 32-bit cores lay out its arguments alike."""
+SMALL = 'minsize optsize "nooutline"'
+"""Small code is also the faster one on these cores, but not where pieces of loops become calls."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +43,53 @@ class Helper:
         return Prototype(self.name, result, tuple(map(_bits, self.parameters)))
 
 
-def needed_functions(core: Core, symbols: Iterable[str]) -> str | None:
+@dataclass(frozen=True)
+class HelperObject:
+    """Functions that a program calls, and those that these call."""
+
+    data: bytes
+    assembly: str
+    names: frozenset[str]
+
+
+def helper_object(isa: Isa, wanted: set[str]) -> tuple[HelperObject | None, set[str]]:
+    """Return an object of the functions of these names, and names that there is none of."""
+    wanted, found = set(wanted), None
+    while (text := needed_functions(isa, wanted)) is not None:
+        module = objects.link_modules([text], wanted, isa)
+        objects.optimize(module, isa)
+        data, assembly = objects.emit_object(module, isa), objects.emit_assembly(module, isa)
+        names = frozenset(each.name for each in symbols_of(data) if each.defined)
+        found = HelperObject(data, assembly, names)
+        more = missing_symbols(data) - wanted
+        if not more:
+            break
+        wanted |= more
+    return found, wanted - (found.names if found else set())
+
+
+def missing_symbols(data: bytes) -> set[str]:
+    """Return the symbols that an object takes from others."""
+    names = {each.name for each in symbols_of(data) if not each.defined}
+    return {name for name in names if not name.startswith("__aeabi_unwind")}
+
+
+def needed_functions(isa: Isa, symbols: Iterable[str]) -> str | None:
     """Return LLVM IR of the functions of these names; None where there are none."""
-    known = known_helpers(core)
-    functions = [_named(core, name, known[name]) for name in sorted(set(symbols) & known.keys())]
+    known = known_helpers(isa)
+    functions = [_named(name, known[name]) for name in sorted(set(symbols) & known.keys())]
     if not functions:
         return None
     runtime = with_attributes(runtime_ir(PART, IR_FAMILY), SMALL)
     return "\n".join([runtime, *(f.text() for f in functions)])
 
 
-def known_helpers(core: Core) -> dict[str, Helper]:
+def known_helpers(isa: Isa) -> dict[str, Helper]:
     """Return all functions that there are, by the names that the core's compiler calls."""
-    return _COMMON | _GCC | (_ARM if core.is_arm else {})
+    return _COMMON | _GCC | (_ARM if isa.triple.startswith("thumb") else {})
 
 
-def _named(core: Core, name: str, helper: Helper) -> Function:
+def _named(name: str, helper: Helper) -> Function:
     as_bits = name.startswith("__aeabi_")
     types = [_bits(each) if as_bits else each for each in helper.parameters]
     result = _bits(helper.result) if as_bits else helper.result
@@ -205,5 +239,6 @@ _GCC = {
         "floatsidf": _plain("from_signed64", F64, I32),
         "floatunsidf": _plain("from_unsigned64", F64, I32),
         "fixdfsi": _plain("to_signed64", I32, F64),
+        "fixunsdfsi": _plain("to_unsigned64", I32, F64),
     }.items()
 }

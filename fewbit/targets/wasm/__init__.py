@@ -1,0 +1,1 @@
+"""WebAssembly: one module, a JavaScript module around it, and a page that shows it."""
