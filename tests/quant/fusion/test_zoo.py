@@ -21,6 +21,8 @@ BATCH_NORMS_OF = {
     "ds-cnn": 9,
     "m5": 4,
     "kws-conv1d": 10,
+    "mobilenet-v1-vww": 27,
+    "autoencoder": 9,
 }
 SMOOTHED_OF = {"kwt": 1, "vit-tiny": 8, "cct": 4, "llama-tiny": 5}
 
